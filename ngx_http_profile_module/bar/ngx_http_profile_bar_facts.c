@@ -9,6 +9,7 @@
 
 
 #include "bar/ngx_http_profile_bar.h"
+#include "core/ngx_http_profile_lock.h"
 #include "core/ngx_http_profile_redact.h"
 
 
@@ -129,7 +130,7 @@ ngx_http_profile_bar_log(ngx_http_request_t *r)
     pool = (ngx_slab_pool_t *) bmcf->zone->shm.addr;
     ring = bmcf->zone->data;
 
-    ngx_shmtx_lock(&pool->mutex);
+    ngx_http_profile_lock(&pool->mutex);
 
     ring->facts[ring->next] = facts;
     ring->next = (ring->next + 1) % ring->n;
@@ -295,7 +296,7 @@ ngx_http_profile_bar_find(ngx_shm_zone_t *zone, u_char *id,
     ring = zone->data;
     found = 0;
 
-    ngx_shmtx_lock(&pool->mutex);
+    ngx_http_profile_lock(&pool->mutex);
 
     for (i = 0; i < ring->n; i++) {
         if (ngx_memcmp(ring->facts[i].id, id, NGX_HTTP_PROFILE_ID_LEN) == 0) {

@@ -7,6 +7,7 @@
  */
 
 
+#include "core/ngx_http_profile_lock.h"
 #include "core/ngx_http_profile_conf.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "core/ngx_http_profile_job.h"
@@ -318,7 +319,7 @@ ngx_http_profile_stall_add(ngx_http_profile_stall_t *stall)
     shpool = (ngx_slab_pool_t *) zone->shm.addr;
     list = zone->data;
 
-    ngx_shmtx_lock(&shpool->mutex);
+    ngx_http_profile_lock(&shpool->mutex);
 
     if (list->n < NGX_HTTP_PROFILE_STALLS) {
         list->n++;
@@ -351,7 +352,7 @@ ngx_http_profile_stalls(ngx_shm_zone_t *zone,
     shpool = (ngx_slab_pool_t *) zone->shm.addr;
     list = zone->data;
 
-    ngx_shmtx_lock(&shpool->mutex);
+    ngx_http_profile_lock(&shpool->mutex);
 
     n = list->n;
     ngx_memcpy(stalls, list->stalls, n * sizeof(ngx_http_profile_stall_t));

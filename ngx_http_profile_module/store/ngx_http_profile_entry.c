@@ -13,9 +13,6 @@ static uint32_t ngx_http_profile_entry_crc(ngx_http_profile_entry_t *entry,
     ngx_str_t *texts, ngx_uint_t n);
 
 
-static u_char  ngx_http_profile_entry_magic[] = "ngxprof2";
-
-
 void
 ngx_http_profile_entry_make(ngx_http_profile_entry_t *entry,
     ngx_http_profile_stored_t *st, ngx_str_t *texts)
@@ -39,7 +36,7 @@ ngx_http_profile_entry_make(ngx_http_profile_entry_t *entry,
 
     tp = ngx_timeofday();
 
-    ngx_memcpy(entry->magic, ngx_http_profile_entry_magic,
+    ngx_memcpy(entry->magic, NGX_HTTP_PROFILE_MAGIC,
                sizeof(entry->magic));
 
     entry->stored = st->stored ? st->stored
@@ -78,7 +75,7 @@ ngx_http_profile_entry_valid(ngx_http_profile_entry_t *entry,
 {
     ngx_str_t  all;
 
-    if (ngx_memcmp(entry->magic, ngx_http_profile_entry_magic,
+    if (ngx_memcmp(entry->magic, NGX_HTTP_PROFILE_MAGIC,
                    sizeof(entry->magic))
         != 0
         || entry->pinned > 1)

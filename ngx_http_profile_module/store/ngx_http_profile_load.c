@@ -6,8 +6,8 @@
  * these are all files.  Later, these are files of processes with another zone,
  * which end after a reload or an upgrade.  The heads of the files are read.
  * Files are removed if they are incomplete, do not fit, or were left
- * unfinished by a process that has ended.  Files with other names are not
- * touched.
+ * unfinished by a process that has ended.  Files with other names, and files
+ * of another version of the module, are not touched.
  */
 
 
@@ -40,6 +40,7 @@ static void ngx_http_profile_load_dir(ngx_http_profile_store_t *store,
     ngx_array_t *found, ngx_log_t *log);
 static void ngx_http_profile_load_name(ngx_http_profile_store_t *store,
     u_char *p, size_t len, ngx_array_t *found, ngx_log_t *log);
+static ngx_uint_t ngx_http_profile_load_other(u_char *name);
 static ngx_int_t ngx_http_profile_load_remove(u_char *name, ngx_log_t *log);
 static void ngx_http_profile_load_failed(ngx_http_profile_log_limit_t *line,
     const char *what, u_char *name, ngx_log_t *log);
@@ -178,6 +179,10 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         return;
     }
 
+    if (rc == NGX_ABORT && ngx_http_profile_load_other(name)) {
+        return;
+    }
+
     if (rc == NGX_ABORT
         && ngx_http_profile_load_remove(name, log) == NGX_OK)
     {
@@ -200,6 +205,38 @@ ngx_http_profile_load_name(ngx_http_profile_store_t *store, u_char *p,
         f->pinned = entry.pinned;
         ngx_memcpy(f->id, entry.id, NGX_HTTP_PROFILE_ID_LEN);
     }
+}
+
+
+/*
+ * Returns whether a module with another layout of these files has written the
+ * file.  That module may use the same directory, or come back.
+ */
+
+static ngx_uint_t
+ngx_http_profile_load_other(u_char *name)
+{
+    size_t      len;
+    ngx_fd_t    fd;
+    ngx_uint_t  other;
+    u_char      magic[NGX_HTTP_PROFILE_MAGIC_LEN];
+
+    fd = open((char *) name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+
+    if (fd == NGX_INVALID_FILE) {
+        return 0;
+    }
+
+    len = sizeof(magic) - 1;
+
+    other = read(fd, magic, sizeof(magic)) == (ssize_t) sizeof(magic)
+            && ngx_memcmp(magic, NGX_HTTP_PROFILE_MAGIC, len) == 0
+            && magic[len] >= '0' && magic[len] <= '9'
+            && magic[len] != NGX_HTTP_PROFILE_MAGIC[len];
+
+    (void) ngx_close_file(fd);
+
+    return other;
 }
 
 
@@ -333,7 +370,7 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     ngx_http_profile_found_t *found, ngx_log_t *log)
 {
     uint32_t                  n;
-    uint64_t                  bytes;
+    uint64_t                  bytes, stored;
     ngx_http_profile_node_t  *node;
     ngx_http_profile_entry_t  entry;
     ngx_str_t                 parts[2];
@@ -364,10 +401,14 @@ ngx_http_profile_load_insert(ngx_http_profile_store_t *store,
     if (n != NGX_HTTP_PROFILE_NONE) {
         node = ngx_http_profile_node(store, n);
 
-        node->order = entry.stored;
-        node->touched = (uint32_t) (entry.stored / 1000);
+        /* a clock may have been wrong when the file was written */
 
-        store->zone->order = ngx_max(store->zone->order, entry.stored);
+        stored = ngx_min(entry.stored, ngx_http_profile_zone_now());
+
+        node->order = stored;
+        node->touched = (uint32_t) (stored / 1000);
+
+        store->zone->order = ngx_max(store->zone->order, stored);
     }
 
     ngx_http_profile_zone_unlock(store);

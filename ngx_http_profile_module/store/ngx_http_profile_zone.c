@@ -8,6 +8,7 @@
  */
 
 
+#include "core/ngx_http_profile_lock.h"
 #include "store/ngx_http_profile_zone.h"
 
 
@@ -109,15 +110,15 @@ ngx_http_profile_zone_layout(ngx_http_profile_store_t *store,
 
 
 /*
- * Locks the zone.  The master unlocks the mutex of a killed worker.  The next
- * process that locks the mutex detects that the worker had not finished, and
- * repairs the zone.
+ * Locks the zone.  The master, or a process that waits, unlocks the mutex of a
+ * killed worker.  The next process that locks the mutex detects that the worker
+ * had not finished, and repairs the zone.
  */
 
 void
 ngx_http_profile_zone_lock(ngx_http_profile_store_t *store, ngx_uint_t change)
 {
-    ngx_shmtx_lock(&store->pool->mutex);
+    ngx_http_profile_lock(&store->pool->mutex);
 
     if (store->zone->changing) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
@@ -222,6 +223,7 @@ ngx_http_profile_zone_insert(ngx_http_profile_store_t *store,
 /*
  * Returns the order of a new entry: a number that grows with time.  It is at
  * least the time of the entry in ms, so that files of other processes fit in.
+ * The time of a file is not trusted: a later one counts as now.
  */
 
 static uint64_t
@@ -229,7 +231,8 @@ ngx_http_profile_zone_order(ngx_http_profile_store_t *store,
     ngx_http_profile_node_t *node)
 {
     store->zone->order = ngx_max(store->zone->order + 1,
-                                 node->entry.stored);
+                                 ngx_min(node->entry.stored,
+                                         ngx_http_profile_zone_now()));
 
     return store->zone->order;
 }

@@ -57,6 +57,11 @@
 #define ngx_http_profile_next(link)  ((link) & NGX_HTTP_PROFILE_NONE)
 
 
+/* a name and the version of the layout below, which is one digit */
+#define NGX_HTTP_PROFILE_MAGIC      "ngxprof2"
+#define NGX_HTTP_PROFILE_MAGIC_LEN  (sizeof(NGX_HTTP_PROFILE_MAGIC) - 1)
+
+
 /*
  * The beginning of an entry, in memory and in files.  The four texts and the
  * archive follow.  In files, only pinned is changed later.
@@ -177,6 +182,10 @@ typedef struct {
     size_t                     offset;
 } ngx_http_profile_cursor_t;
 
+
+/* ms since the Epoch */
+#define ngx_http_profile_zone_now()                                           \
+    ((uint64_t) (ngx_timeofday())->sec * 1000 + (ngx_timeofday())->msec)
 
 #define ngx_http_profile_node(store, n)                                       \
     ((ngx_http_profile_node_t *)                                              \

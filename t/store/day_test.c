@@ -52,7 +52,8 @@ static uint64_t test_cpu(ngx_http_profile_continuous_t *conf, uint64_t from,
     uint64_t to, ngx_uint_t *n, ngx_uint_t *merged);
 
 
-void ngx_shmtx_lock(ngx_shmtx_t *mtx) { }
+ngx_uint_t ngx_shmtx_trylock(ngx_shmtx_t *mtx) { return 1; }
+ngx_uint_t ngx_shmtx_force_unlock(ngx_shmtx_t *mtx, ngx_pid_t pid) { return 1; }
 void ngx_shmtx_unlock(ngx_shmtx_t *mtx) { }
 
 

@@ -78,7 +78,7 @@ sub run_store_program {
     my @sources = map { s{(\w+)$}{ngx_http_profile_$1.c}r }
                   (map { "store/$_" }
                        qw/ zone entry evict store memory file files /),
-                  qw{ core/alive core/log_limit }, @$sources;
+                  qw{ core/alive core/lock core/log_limit }, @$sources;
 
     my $out = qx{cd "$build" && $cc -g -O1 -W -Wall -Wno-unused-parameter \\
                  -Werror $includes -I "$root/t/unit" -o "$dir/$name" \\
