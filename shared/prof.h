@@ -56,6 +56,7 @@
 #include "heap/prof_redirect.h"
 #include "html/prof_html.h"
 #include "kernel/prof_kernel.h"
+#include "names/prof_later.h"
 #include "names/prof_role.h"
 #include "names/prof_symbolize.h"
 #include "names/prof_unit.h"

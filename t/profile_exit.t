@@ -257,14 +257,14 @@ sub gone {
 }
 
 
-# descriptors and threads of a process, but for the thread of its jobs, and for
-# the helper for names: its process and its socket
+# descriptors and threads of a process, but for the threads of its jobs, and for
+# the helpers for names: their processes and their sockets
 sub rest {
     my ($pid) = @_;
 
     my @fds = glob("/proc/$pid/fd/*");
     my $helpers = grep { (readlink($_) // '') eq 'anon_inode:[pidfd]' } @fds;
-    my $threads = grep { open my $f, '<', $_; ($f && <$f>) ne "profile\n" }
+    my $threads = grep { open my $f, '<', $_; ($f && <$f>) !~ /^profile/ }
                        glob("/proc/$pid/task/*/comm");
 
     return @fds - 2 * $helpers . ' descriptors, ' . $threads . ' threads';

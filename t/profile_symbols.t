@@ -107,13 +107,21 @@ like($html, qr/@{[ NAME ]}_step[^<]*inlined/,
      'html: the inlined function is marked');
 
 
-# a debug file without names, and a new worker without cached names
+# a debug file without names: names of this build are known, until nginx is
+# started again
 
 $t->run_command('objcopy', '--strip-all', $debug, $debug);
 
 my @old = $t->worker_pids();
 $t->reload();
 wait_for(sub { !grep { kill 0, $_ } @old });
+
+$p = profile_get('/?work=50');
+cmp_ok(wall($p, qr/^@{[ NAME ]}_(?:spin|step|handler)/), '>', 0,
+       'names survive a reload');
+
+$t->stop();
+$t->run();
 
 $p = profile_get('/?work=50');
 is(wall($p, qr/^@{[ NAME ]}_(?:spin|step|handler)/), 0,

@@ -12,8 +12,6 @@
 #include "console/ngx_http_profile_routes.h"
 
 
-static int ngx_http_profile_names_store(ngx_http_profile_picture_t *pic,
-    prof_profile_t *p);
 static void ngx_http_profile_names_count(prof_profile_t *p,
     ngx_uint_t *addresses, ngx_uint_t *named);
 
@@ -33,8 +31,8 @@ ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,
 
     ngx_http_profile_names_count(p[0], &addresses, &before);
 
-    if (prof_profile_rename(p[0], NULL, &renamed) != PROF_OK
-        || (renamed && ngx_http_profile_names_store(pic, p[0]) != PROF_OK))
+    if (prof_profile_rename(p[0], NULL, 1, &renamed) != PROF_OK
+        || (renamed && ngx_http_profile_picture_keep(pic, 0, p[0]) != PROF_OK))
     {
         return PROF_ERROR;
     }
@@ -52,8 +50,8 @@ ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,
 }
 
 
-static int
-ngx_http_profile_names_store(ngx_http_profile_picture_t *pic,
+int
+ngx_http_profile_picture_keep(ngx_http_profile_picture_t *pic, ngx_uint_t i,
     prof_profile_t *p)
 {
     int                        rc;
@@ -65,7 +63,7 @@ ngx_http_profile_names_store(ngx_http_profile_picture_t *pic,
     rc = prof_archive_write(p, &archive);
 
     if (rc == PROF_OK) {
-        st = *pic->st[0];
+        st = *pic->st[i];
         st.archive = (u_char *) archive.data;
         st.size = archive.len;
 

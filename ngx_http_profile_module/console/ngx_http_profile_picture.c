@@ -206,6 +206,7 @@ ngx_http_profile_picture_work(void *data)
 static prof_profile_t *
 ngx_http_profile_picture_read(ngx_http_profile_picture_t *pic, ngx_uint_t i)
 {
+    uint32_t         lost, renamed;
     prof_profile_t  *p;
 
     pic->missing = i;
@@ -223,14 +224,26 @@ ngx_http_profile_picture_read(ngx_http_profile_picture_t *pic, ngx_uint_t i)
         return NULL;
     }
 
-    p->mode = ngx_http_profile_param(&pic->params, NGX_HTTP_PROFILE_PARAM_MODE,
-                                     p->mode);
+    /* names that were not known in time may be known now, and are then kept */
 
-    if (prof_profile_symbolize(p) != PROF_OK) {
+    lost = p->stats.lost_names;
+    renamed = 0;
+
+    if (prof_profile_symbolize(p) != PROF_OK
+        || (lost && prof_profile_rename(p, NULL, 0, &renamed) != PROF_OK))
+    {
         prof_profile_destroy(p);
         pic->err = "no memory";
         return NULL;
     }
+
+    if (renamed || p->stats.lost_names != lost) {
+        (void) ngx_http_profile_picture_keep(pic, i, p);
+        pic->err = NULL;
+    }
+
+    p->mode = ngx_http_profile_param(&pic->params, NGX_HTTP_PROFILE_PARAM_MODE,
+                                     p->mode);
 
     return p;
 }

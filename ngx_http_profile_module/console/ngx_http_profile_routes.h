@@ -214,6 +214,13 @@ int ngx_http_profile_picture_rename(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
 
 /*
+ * Stores profile number i again, with its new names.  Returns PROF_ERROR after
+ * an error, and sets pic->rc and pic->err.
+ */
+int ngx_http_profile_picture_keep(ngx_http_profile_picture_t *pic,
+    ngx_uint_t i, prof_profile_t *p);
+
+/*
  * ngx_http_profile_picture_json.c: appends the text of the JSON to pic->out,
  * and releases the reference.  A NULL reference means that memory is short.
  */

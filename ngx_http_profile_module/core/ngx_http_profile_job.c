@@ -5,6 +5,13 @@
  * Jobs.  While jobs exist, a timer of the worker checks which of them have
  * ended.  The timer notices the end of a job up to 20 ms late, but it needs no
  * descriptor.
+ *
+ * The time of the thread for clients is a budget, which grows by a hundredth of
+ * the time that passes.  So its work takes less than a hundredth of the time
+ * from other requests, and their 99th percentile is what it was.  The same
+ * timer looks at the budget.  When the budget is used up, the thread gets the
+ * lowest priority.  A process without privileges cannot raise a priority, so
+ * this thread ends when it has no job, and the next job gets a new thread.
  */
 
 
@@ -31,6 +38,14 @@
 /* the lowest priority of setpriority() */
 #define NGX_HTTP_PROFILE_JOB_NICE    19
 
+/* ns; a worker that shuts down waits for names: of clients, and of others */
+#define NGX_HTTP_PROFILE_JOB_NAMES   10000000000
+#define NGX_HTTP_PROFILE_JOB_LATER   2000000000
+
+/* the budget of the thread for clients: ns, and its growth */
+#define NGX_HTTP_PROFILE_JOB_BUDGET  1000000000
+#define NGX_HTTP_PROFILE_JOB_PART    100
+
 
 /* smaller memory, in bytes, is freed without a job: this takes microseconds */
 #define NGX_HTTP_PROFILE_JOB_SMALL  (32 * 1024)
@@ -51,39 +66,72 @@ typedef struct {
 } ngx_http_profile_unused_t;
 
 
+/* used under the mutex of the queue */
+
+typedef struct {
+    pthread_cond_t                cond;
+    ngx_http_profile_job_rank_e   first;     /* it runs jobs of these ranks */
+    ngx_http_profile_job_rank_e   last;
+    const char                   *name;
+    pthread_t                     thread;
+    pid_t                         tid;       /* 0: the thread has not begun */
+    unsigned                      running:1;
+    unsigned                      lowered:1; /* it has the lowest priority */
+} ngx_http_profile_job_thread_t;
+
+
 typedef struct {
 
-    /* shared with the thread: used under the mutex */
+    /* shared with the threads: used under the mutex */
 
-    pthread_mutex_t      mutex;
-    pthread_cond_t       cond;
-    ngx_queue_t          waiting[NGX_HTTP_PROFILE_JOB_RANKS];
-    ngx_queue_t          ended;
-    ngx_queue_t          freed;
-    ngx_uint_t           stop;
-    ngx_uint_t           trim;
+    pthread_mutex_t                 mutex;
+    ngx_http_profile_job_thread_t   clients;
+    ngx_http_profile_job_thread_t   others;
+    int64_t                         budget;    /* ns, of the thread for
+                                                  clients */
+    uint64_t                        budgeted;  /* when it was computed last */
+    uint64_t                        used;      /* CPU time of the thread
+                                                  then */
+    ngx_queue_t                     waiting[NGX_HTTP_PROFILE_JOB_RANKS];
+    ngx_queue_t                     ended;
+    ngx_queue_t                     freed;
+    ngx_uint_t                      stop;
+    ngx_uint_t                      trim;
 
     /* used by the event loop only */
 
-    ngx_uint_t           n;          /* jobs whose "done" was not called */
-    ngx_uint_t           asked;      /* of them, jobs for which a client or
-                                        another worker waits */
-    ngx_msec_t           exiting;    /* since then, if "exits" is set */
-    size_t               size;
-    ngx_event_t          timer;
-    ngx_connection_t     connection;  /* for nginx's debug messages */
-    ngx_msec_t           wait;
-    pthread_t            thread;
-    time_t               failed;     /* to start the thread */
-    unsigned             started:1;
-    unsigned             exits:1;
+    ngx_uint_t                      n;         /* jobs whose "done" was not
+                                                  called */
+    ngx_uint_t                      asked;     /* of them, jobs for which a
+                                                  client or another worker
+                                                  waits */
+    ngx_msec_t                      exiting;   /* since then, if "exits" is
+                                                  set */
+    size_t                          size;
+    ngx_event_t                     timer;
+    ngx_connection_t                connection;  /* for nginx's debug
+                                                    messages */
+    ngx_msec_t                      wait;
+    time_t                          failed;    /* to start a thread */
+    unsigned                        ready:1;   /* the queues are initialized */
+    unsigned                        exits:1;   /* the worker exits
+                                                  gracefully */
 } ngx_http_profile_job_queue_t;
 
 
-static ngx_int_t ngx_http_profile_job_thread(void);
-static int ngx_http_profile_job_create(void);
+static ngx_http_profile_job_thread_t *ngx_http_profile_job_thread_of(
+    ngx_http_profile_job_rank_e rank);
+static ngx_int_t ngx_http_profile_job_thread(
+    ngx_http_profile_job_thread_t *thread);
+static int ngx_http_profile_job_create(ngx_http_profile_job_thread_t *thread);
 static void *ngx_http_profile_job_cycle(void *data);
-static ngx_http_profile_job_t *ngx_http_profile_job_next(void);
+static ngx_http_profile_job_t *ngx_http_profile_job_next(
+    ngx_http_profile_job_thread_t *thread);
+static void ngx_http_profile_job_spend(void);
+static void ngx_http_profile_job_names(void);
+static void ngx_http_profile_job_names_work(void *data);
+static void ngx_http_profile_job_names_done(void *data);
+static ngx_uint_t ngx_http_profile_job_wake(void);
 static void ngx_http_profile_job_release(ngx_http_profile_job_t *job);
 static void ngx_http_profile_free_unused(size_t size,
     ngx_http_profile_job_pt free, void *data);
@@ -114,7 +162,11 @@ static ngx_http_profile_job_limit_t
 
 static ngx_http_profile_job_queue_t  ngx_http_profile_queue = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
-    .cond = PTHREAD_COND_INITIALIZER
+    .clients = { PTHREAD_COND_INITIALIZER, NGX_HTTP_PROFILE_JOB_NEEDED,
+                 NGX_HTTP_PROFILE_JOB_ASKED, "profile", 0, 0, 0, 0 },
+    .others = { PTHREAD_COND_INITIALIZER, NGX_HTTP_PROFILE_JOB_RECORDED,
+                NGX_HTTP_PROFILE_JOB_KEPT, "profile idle", 0, 0, 0, 0 },
+    .budget = NGX_HTTP_PROFILE_JOB_BUDGET
 };
 
 
@@ -135,16 +187,17 @@ ngx_http_profile_job_room(ngx_http_profile_job_rank_e rank)
         return NGX_BUSY;
     }
 
-    return ngx_http_profile_queue.started ? NGX_OK
-                                          : ngx_http_profile_job_thread();
+    return ngx_http_profile_job_thread(ngx_http_profile_job_thread_of(rank));
 }
 
 
 ngx_int_t
 ngx_http_profile_job_start(ngx_http_profile_job_t *job)
 {
-    ngx_int_t                      rc;
-    ngx_http_profile_job_queue_t  *q;
+    ngx_int_t                       rc;
+    ngx_uint_t                      running;
+    ngx_http_profile_job_queue_t   *q;
+    ngx_http_profile_job_thread_t  *thread;
 
     rc = ngx_http_profile_job_room(job->rank);
 
@@ -169,8 +222,22 @@ ngx_http_profile_job_start(ngx_http_profile_job_t *job)
     job->state = NGX_HTTP_PROFILE_JOB_WAITS;
     ngx_queue_insert_tail(&q->waiting[job->rank], &job->queue);
 
-    (void) pthread_cond_signal(&q->cond);
+    /* the thread may have ended since ngx_http_profile_job_room() */
+
+    thread = ngx_http_profile_job_thread_of(job->rank);
+
+    if (thread->running) {
+        (void) pthread_cond_signal(&thread->cond);
+    }
+
+    running = thread->running;
+
     (void) pthread_mutex_unlock(&q->mutex);
+
+    if (!running && ngx_http_profile_job_thread(thread) != NGX_OK) {
+        (void) ngx_http_profile_job_cancel(job);
+        return NGX_ERROR;
+    }
 
     q->wait = NGX_HTTP_PROFILE_POLL_FIRST;
 
@@ -180,10 +247,18 @@ ngx_http_profile_job_start(ngx_http_profile_job_t *job)
 }
 
 
+static ngx_http_profile_job_thread_t *
+ngx_http_profile_job_thread_of(ngx_http_profile_job_rank_e rank)
+{
+    return rank <= ngx_http_profile_queue.clients.last
+           ? &ngx_http_profile_queue.clients : &ngx_http_profile_queue.others;
+}
+
+
 /* starts the thread if it does not run; after a failure not for a second */
 
 static ngx_int_t
-ngx_http_profile_job_thread(void)
+ngx_http_profile_job_thread(ngx_http_profile_job_thread_t *thread)
 {
     int                            err;
     ngx_uint_t                     i;
@@ -191,18 +266,39 @@ ngx_http_profile_job_thread(void)
 
     q = &ngx_http_profile_queue;
 
+    (void) pthread_mutex_lock(&q->mutex);
+
+    i = thread->running;
+
+    (void) pthread_mutex_unlock(&q->mutex);
+
+    if (i) {
+        return NGX_OK;
+    }
+
     if (q->stop || q->failed == ngx_time()) {
         return NGX_ERROR;
     }
 
-    for (i = 0; i < NGX_HTTP_PROFILE_JOB_RANKS; i++) {
-        ngx_queue_init(&q->waiting[i]);
+    if (!q->ready) {
+
+        for (i = 0; i < NGX_HTTP_PROFILE_JOB_RANKS; i++) {
+            ngx_queue_init(&q->waiting[i]);
+        }
+
+        ngx_queue_init(&q->ended);
+        ngx_queue_init(&q->freed);
+
+        q->connection.fd = (ngx_socket_t) -1;
+
+        q->timer.handler = ngx_http_profile_job_timer;
+        q->timer.data = &q->connection;
+        q->timer.log = ngx_cycle->log;
+
+        q->ready = 1;
     }
 
-    ngx_queue_init(&q->ended);
-    ngx_queue_init(&q->freed);
-
-    err = ngx_http_profile_job_create();
+    err = ngx_http_profile_job_create(thread);
 
     if (err) {
         q->failed = ngx_time();
@@ -212,26 +308,22 @@ ngx_http_profile_job_thread(void)
         return NGX_ERROR;
     }
 
-    ngx_log_debug0(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
-                   "profile: thread for jobs created");
-
-    q->started = 1;
-
-    q->connection.fd = (ngx_socket_t) -1;
-
-    q->timer.handler = ngx_http_profile_job_timer;
-    q->timer.data = &q->connection;
-    q->timer.log = ngx_cycle->log;
+    ngx_log_debug1(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                   "profile: thread \"%s\" for jobs created", thread->name);
 
     return NGX_OK;
 }
 
 
 static int
-ngx_http_profile_job_create(void)
+ngx_http_profile_job_create(ngx_http_profile_job_thread_t *thread)
 {
     int       err;
     sigset_t  all, old;
+
+    thread->tid = 0;
+    thread->lowered = 0;
+    thread->running = 1;
 
     /* the worker's main thread receives all signals, as its handlers expect */
 
@@ -240,10 +332,14 @@ ngx_http_profile_job_create(void)
     err = pthread_sigmask(SIG_BLOCK, &all, &old);
 
     if (err == 0) {
-        err = pthread_create(&ngx_http_profile_queue.thread, NULL,
-                             ngx_http_profile_job_cycle, NULL);
+        err = pthread_create(&thread->thread, NULL, ngx_http_profile_job_cycle,
+                             thread);
 
         (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+
+    if (err) {
+        thread->running = 0;
     }
 
     return err;
@@ -253,6 +349,8 @@ ngx_http_profile_job_create(void)
 static void *
 ngx_http_profile_job_cycle(void *data)
 {
+    ngx_http_profile_job_thread_t *thread = data;
+
     ngx_http_profile_job_t        *job;
     ngx_http_profile_job_queue_t  *q;
 
@@ -260,22 +358,34 @@ ngx_http_profile_job_cycle(void *data)
 
     prof_heap_mute();
 
-    /*
-     * In Linux each thread has its own priority.  An error is ignored, since
-     * jobs run with any priority.
-     */
-
-    (void) setpriority(PRIO_PROCESS, syscall(SYS_gettid),
-                       NGX_HTTP_PROFILE_JOB_NICE);
-    (void) prctl(PR_SET_NAME, "profile", 0, 0, 0);
+    (void) prctl(PR_SET_NAME, thread->name, 0, 0, 0);
 
     q = &ngx_http_profile_queue;
 
     (void) pthread_mutex_lock(&q->mutex);
 
+    thread->tid = (pid_t) syscall(SYS_gettid);
+
+    if (thread == &q->clients) {
+        q->used = 0;
+
+        ngx_http_profile_job_spend();
+
+    } else {
+
+        /*
+         * In Linux each thread has its own priority.  An error is ignored,
+         * since jobs run with any priority.
+         */
+
+        (void) setpriority(PRIO_PROCESS, thread->tid,
+                           NGX_HTTP_PROFILE_JOB_NICE);
+        prof_profile_background();
+    }
+
     for ( ;; ) {
 
-        job = ngx_http_profile_job_next();
+        job = ngx_http_profile_job_next(thread);
 
         if (job == NULL) {
 
@@ -294,7 +404,13 @@ ngx_http_profile_job_cycle(void *data)
                 continue;
             }
 
-            (void) pthread_cond_wait(&q->cond, &q->mutex);
+            if (thread->lowered) {
+                thread->running = 0;
+                (void) pthread_detach(thread->thread);
+                break;
+            }
+
+            (void) pthread_cond_wait(&thread->cond, &q->mutex);
             continue;
         }
 
@@ -323,6 +439,10 @@ ngx_http_profile_job_cycle(void *data)
         ngx_queue_insert_tail(&q->ended, &job->queue);
 
         q->trim = 1;
+
+        if (thread == &q->clients) {
+            ngx_http_profile_job_spend();
+        }
     }
 
     (void) pthread_mutex_unlock(&q->mutex);
@@ -334,7 +454,7 @@ ngx_http_profile_job_cycle(void *data)
 /* returns the next job, or NULL; frees memory before jobs allocate more */
 
 static ngx_http_profile_job_t *
-ngx_http_profile_job_next(void)
+ngx_http_profile_job_next(ngx_http_profile_job_thread_t *thread)
 {
     ngx_uint_t    i;
     ngx_queue_t  *waiting;
@@ -346,7 +466,7 @@ ngx_http_profile_job_next(void)
                               queue);
     }
 
-    for (i = 0; i < NGX_HTTP_PROFILE_JOB_RANKS; i++) {
+    for (i = thread->first; i <= thread->last; i++) {
         waiting = &ngx_http_profile_queue.waiting[i];
 
         if (!ngx_queue_empty(waiting)) {
@@ -359,6 +479,53 @@ ngx_http_profile_job_next(void)
 }
 
 
+/*
+ * Takes the CPU time of the thread for clients from its budget.  Context: the
+ * event loop or this thread; the mutex is locked, and the thread runs.
+ */
+
+static void
+ngx_http_profile_job_spend(void)
+{
+    uint64_t                        now;
+    clockid_t                       clock;
+    struct timespec                 cpu;
+    ngx_http_profile_job_queue_t   *q;
+    ngx_http_profile_job_thread_t  *thread;
+
+    q = &ngx_http_profile_queue;
+    thread = &q->clients;
+
+    if (thread->tid == 0
+        || pthread_getcpuclockid(thread->thread, &clock) != 0
+        || clock_gettime(clock, &cpu) == -1)
+    {
+        return;
+    }
+
+    now = prof_now();
+
+    if (q->budgeted) {
+        q->budget += (int64_t) (now - q->budgeted) / NGX_HTTP_PROFILE_JOB_PART;
+    }
+
+    q->budget = ngx_min(q->budget, NGX_HTTP_PROFILE_JOB_BUDGET);
+    q->budgeted = now;
+
+    now = (uint64_t) cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+
+    q->budget -= (int64_t) (now - q->used);
+    q->used = now;
+
+    if (q->budget < 0 && !thread->lowered) {
+        thread->lowered = 1;
+
+        (void) setpriority(PRIO_PROCESS, thread->tid,
+                           NGX_HTTP_PROFILE_JOB_NICE);
+    }
+}
+
+
 static void
 ngx_http_profile_job_timer(ngx_event_t *ev)
 {
@@ -367,6 +534,14 @@ ngx_http_profile_job_timer(ngx_event_t *ev)
     q = &ngx_http_profile_queue;
 
     ngx_http_profile_job_collect();
+
+    (void) pthread_mutex_lock(&q->mutex);
+
+    if (q->clients.running) {
+        ngx_http_profile_job_spend();
+    }
+
+    (void) pthread_mutex_unlock(&q->mutex);
 
     if (q->n && !ev->timer_set) {
         q->wait = ngx_min(q->wait * 2, NGX_HTTP_PROFILE_POLL_LAST);
@@ -383,6 +558,9 @@ ngx_http_profile_job_wait(ngx_http_profile_job_queue_t *q)
     if (ngx_exiting && !q->exits) {
         q->exits = 1;
         q->exiting = ngx_current_msec;
+
+        prof_profile_hurry(NGX_HTTP_PROFILE_JOB_NAMES,
+                           NGX_HTTP_PROFILE_JOB_LATER);
     }
 
     q->timer.cancelable = (q->exits && q->asked == 0
@@ -428,6 +606,7 @@ ngx_http_profile_job_collect(void)
         ngx_http_profile_symbolizer_log(ngx_cycle->log);
 
         job->done(job->data);
+        ngx_http_profile_job_names();
     }
 }
 
@@ -476,6 +655,7 @@ void
 ngx_http_profile_job_free(ngx_http_profile_job_t *job,
     ngx_http_profile_job_pt handler)
 {
+    ngx_uint_t                     queued;
     ngx_http_profile_job_queue_t  *q;
 
     q = &ngx_http_profile_queue;
@@ -483,17 +663,41 @@ ngx_http_profile_job_free(ngx_http_profile_job_t *job,
     job->work = handler;
     job->state = NGX_HTTP_PROFILE_JOB_FREED;
 
-    if (!q->started) {
-        ngx_http_profile_job_release(job);
-        return;
-    }
-
     (void) pthread_mutex_lock(&q->mutex);
 
-    ngx_queue_insert_tail(&q->freed, &job->queue);
+    queued = ngx_http_profile_job_wake();
 
-    (void) pthread_cond_signal(&q->cond);
+    if (queued) {
+        ngx_queue_insert_tail(&q->freed, &job->queue);
+    }
+
     (void) pthread_mutex_unlock(&q->mutex);
+
+    if (!queued) {
+        ngx_http_profile_job_release(job);
+    }
+}
+
+
+/*
+ * Wakes a thread for work that any thread does.  Returns 0 if no thread runs.
+ * The mutex is locked.
+ */
+
+static ngx_uint_t
+ngx_http_profile_job_wake(void)
+{
+    ngx_http_profile_job_queue_t   *q;
+    ngx_http_profile_job_thread_t  *thread;
+
+    q = &ngx_http_profile_queue;
+    thread = q->clients.running ? &q->clients : &q->others;
+
+    if (thread->running) {
+        (void) pthread_cond_signal(&thread->cond);
+    }
+
+    return thread->running;
 }
 
 
@@ -594,6 +798,7 @@ ngx_http_profile_unused_heap(void *data)
 void
 ngx_http_profile_job_trim(void)
 {
+    ngx_uint_t                     running;
     ngx_http_profile_job_queue_t  *q;
 
     q = &ngx_http_profile_queue;
@@ -602,17 +807,16 @@ ngx_http_profile_job_trim(void)
         return;
     }
 
-    if (!q->started) {
-        prof_spare_trim();
-        return;
-    }
-
     (void) pthread_mutex_lock(&q->mutex);
 
-    q->trim = 1;
+    running = ngx_http_profile_job_wake();
+    q->trim = running;
 
-    (void) pthread_cond_signal(&q->cond);
     (void) pthread_mutex_unlock(&q->mutex);
+
+    if (!running) {
+        prof_spare_trim();
+    }
 }
 
 
@@ -628,13 +832,13 @@ ngx_http_profile_jobs(size_t *size)
 void
 ngx_http_profile_job_finish_all(void)
 {
-    ngx_uint_t                     i, dropped;
+    ngx_uint_t                     i, dropped, clients, others;
     ngx_queue_t                   *waiting, *first;
     ngx_http_profile_job_queue_t  *q;
 
     q = &ngx_http_profile_queue;
 
-    if (!q->started) {
+    if (!q->ready) {
         return;
     }
 
@@ -660,7 +864,13 @@ ngx_http_profile_job_finish_all(void)
 
     q->stop = 1;
 
-    (void) pthread_cond_signal(&q->cond);
+    prof_profile_hurry(0, 0);
+
+    clients = q->clients.running;
+    others = q->others.running;
+
+    (void) pthread_cond_signal(&q->clients.cond);
+    (void) pthread_cond_signal(&q->others.cond);
     (void) pthread_mutex_unlock(&q->mutex);
 
     if (dropped) {
@@ -669,13 +879,59 @@ ngx_http_profile_job_finish_all(void)
                       "not stored", dropped);
     }
 
-    (void) pthread_join(q->thread, NULL);
+    if (clients) {
+        (void) pthread_join(q->clients.thread, NULL);
+    }
 
-    q->started = 0;
+    if (others) {
+        (void) pthread_join(q->others.thread, NULL);
+    }
+
+    q->clients.running = 0;
+    q->others.running = 0;
 
     if (q->timer.timer_set) {
         ngx_del_timer(&q->timer);
     }
 
     ngx_http_profile_job_collect();
+}
+
+
+/* looks up names for later profiles, if any are asked for */
+
+static void
+ngx_http_profile_job_names(void)
+{
+    static ngx_http_profile_job_t  job;
+
+    if (job.state != NGX_HTTP_PROFILE_JOB_IDLE
+        || ngx_http_profile_queue.stop
+        || ngx_exiting
+        || !prof_profile_later())
+    {
+        return;
+    }
+
+    job.work = ngx_http_profile_job_names_work;
+    job.done = ngx_http_profile_job_names_done;
+    job.rank = NGX_HTTP_PROFILE_JOB_KEPT;
+
+    /* without a place, the next job tries again */
+
+    (void) ngx_http_profile_job_start(&job);
+}
+
+
+static void
+ngx_http_profile_job_names_work(void *data)
+{
+    prof_profile_look_later();
+}
+
+
+static void
+ngx_http_profile_job_names_done(void *data)
+{
+    /* void */
 }

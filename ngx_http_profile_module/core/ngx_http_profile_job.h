@@ -3,10 +3,12 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * Jobs: work that takes long or reads files.  A worker has one queue of jobs
- * and one thread for all of them.  The thread has the lowest priority and is
- * started with the first job.  nginx's thread pools are not suitable: an
- * operator has to configure a pool, a pool starts its threads in every worker,
- * and nginx may be compiled without thread pools.
+ * and two threads.  One thread does what a client waits for, with the priority
+ * of the worker and a limited CPU time.  The other thread does the other jobs,
+ * with the lowest priority.  Each thread is started with its first job.
+ * nginx's thread pools are not suitable: an operator has to configure a pool, a
+ * pool starts its threads in every worker, and nginx may be compiled without
+ * thread pools.
  *
  * The queue limits the number of jobs and their memory.  Jobs of a higher rank
  * are done first, and are accepted when jobs of a lower rank are not.

@@ -8,6 +8,7 @@
  */
 
 
+#include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_redact.h"
 #include "core/ngx_http_profile_room.h"
 #include "core/ngx_http_profile_symbolizer.h"
@@ -22,6 +23,21 @@
 #define NGX_HTTP_PROFILE_SYMBOLIZER_LOG  60000
 
 
+/* ms between the start of a worker and the naming of what profiles need */
+
+#define NGX_HTTP_PROFILE_SYMBOLIZER_START  1000
+
+/* the maximum number of loaded objects that are looked at then */
+
+#define NGX_HTTP_PROFILE_SYMBOLIZER_OBJECTS  256
+
+
+typedef struct {
+    ngx_http_profile_job_t    job;
+    prof_profile_t           *profile;
+} ngx_http_profile_first_t;
+
+
 static ngx_int_t ngx_http_profile_core_create_main(ngx_conf_t *cf,
     ngx_http_profile_main_conf_t *pmcf);
 static ngx_int_t ngx_http_profile_core_create(ngx_conf_t *cf,
@@ -31,6 +47,12 @@ static char *ngx_http_profile_core_merge(ngx_conf_t *cf,
 static char *ngx_http_profile_symbolizer(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_profile_symbolizer_beside(ngx_cycle_t *cycle);
+static void ngx_http_profile_symbolizer_share(ngx_cycle_t *cycle,
+    const char *path);
+static void ngx_http_profile_symbolizer_first(ngx_event_t *ev);
+static prof_profile_t *ngx_http_profile_symbolizer_objects(void);
+static void ngx_http_profile_symbolizer_work(void *data);
+static void ngx_http_profile_symbolizer_done(void *data);
 
 
 static ngx_command_t  ngx_http_profile_core_commands[] = {
@@ -148,6 +170,143 @@ ngx_http_profile_symbolizer_init(ngx_cycle_t *cycle,
     }
 
     prof_profile_helper(path);
+
+    if (!ngx_test_config) {
+        ngx_http_profile_symbolizer_share(cycle, path);
+    }
+}
+
+
+/*
+ * The memory stays in all configurations whose workers have the same user and
+ * the same helper.  A process without a master keeps it, since its threads may
+ * use it.
+ */
+
+static void
+ngx_http_profile_symbolizer_share(ngx_cycle_t *cycle, const char *path)
+{
+    uint64_t          key;
+    ngx_core_conf_t  *ccf;
+
+    key = 0;
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+
+    if (ccf->master) {
+        key = (uint64_t) ccf->user << 32;
+        key |= path ? ngx_crc32_long((u_char *) path, strlen(path)) : 0;
+    }
+
+    if (prof_profile_share(key) != PROF_OK) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, ngx_errno,
+                      "profile: no memory for names that all workers share, "
+                      "each worker looks up its own");
+    }
+}
+
+
+void
+ngx_http_profile_symbolizer_start(ngx_cycle_t *cycle)
+{
+    static ngx_event_t       ev;
+    static ngx_connection_t  dumb;
+
+    if (ev.timer_set || prof_process_unwind() == NULL) {
+        return;
+    }
+
+    dumb.fd = (ngx_socket_t) -1;
+
+    ev.handler = ngx_http_profile_symbolizer_first;
+    ev.data = &dumb;
+    ev.log = cycle->log;
+    ev.cancelable = 1;
+
+    ngx_add_timer(&ev, NGX_HTTP_PROFILE_SYMBOLIZER_START);
+}
+
+
+/*
+ * The thread for jobs of the lowest priority does the work, so it is done when
+ * a processor is idle.
+ */
+
+static void
+ngx_http_profile_symbolizer_first(ngx_event_t *ev)
+{
+    ngx_http_profile_first_t  *first;
+
+    if (ngx_exiting || !prof_profile_first()) {
+        return;
+    }
+
+    first = ngx_calloc(sizeof(ngx_http_profile_first_t), ev->log);
+    if (first == NULL) {
+        return;
+    }
+
+    first->profile = ngx_http_profile_symbolizer_objects();
+
+    first->job.work = ngx_http_profile_symbolizer_work;
+    first->job.done = ngx_http_profile_symbolizer_done;
+    first->job.data = first;
+    first->job.rank = NGX_HTTP_PROFILE_JOB_KEPT;
+
+    if (first->profile == NULL
+        || ngx_http_profile_job_start(&first->job) != NGX_OK)
+    {
+        ngx_http_profile_symbolizer_done(first);
+    }
+}
+
+
+/*
+ * Returns a profile with an address in each loaded object: its names tell the
+ * cache of names which objects have debugging information, and the source files
+ * of the functions of nginx.
+ */
+
+static prof_profile_t *
+ngx_http_profile_symbolizer_objects(void)
+{
+    uint32_t              n;
+    uint32_t              nodes[NGX_HTTP_PROFILE_SYMBOLIZER_OBJECTS];
+    uintptr_t             pcs[NGX_HTTP_PROFILE_SYMBOLIZER_OBJECTS];
+    const prof_object_t  *o;
+    const prof_unwind_t  *u;
+
+    u = prof_process_refresh();
+
+    for (n = 0; u && n < NGX_HTTP_PROFILE_SYMBOLIZER_OBJECTS; n++) {
+
+        o = prof_unwind_object_at(u, n);
+        if (o == NULL) {
+            break;
+        }
+
+        pcs[n] = o->start;
+    }
+
+    return n ? prof_process_addresses(pcs, n, nodes) : NULL;
+}
+
+
+static void
+ngx_http_profile_symbolizer_work(void *data)
+{
+    ngx_http_profile_first_t *first = data;
+
+    (void) prof_profile_symbolize(first->profile);
+}
+
+
+static void
+ngx_http_profile_symbolizer_done(void *data)
+{
+    ngx_http_profile_first_t *first = data;
+
+    prof_profile_destroy(first->profile);
+    ngx_free(first);
 }
 
 

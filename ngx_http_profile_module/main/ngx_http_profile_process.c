@@ -278,6 +278,7 @@ ngx_http_profile_unload(void *data)
     ngx_http_profile_metrics_close();
     ngx_http_profile_kernel_close();
     (void) prof_profile_roles(NULL, 0);
+    prof_profile_forget();
     prof_process_done();
 }
 
@@ -337,6 +338,7 @@ ngx_http_profile_begin_process(ngx_cycle_t *cycle)
     ngx_http_profile_configure(cycle, pmcf);
     ngx_http_profile_inbox_open(cycle);
     ngx_http_profile_attendant_start(cycle->log);
+    ngx_http_profile_symbolizer_start(cycle);
 
     /*
      * Finds Lua's functions before a capture needs them: a look-up waits while
@@ -433,6 +435,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
     ngx_http_profile_metrics_close();
     ngx_http_profile_kernel_close();
     (void) prof_profile_roles(NULL, 0);
+    prof_profile_forget();
 
     /* no signal handler of the master reads the tables */
 

@@ -15,6 +15,17 @@
 #include <sys/stat.h>
 
 
+typedef struct {
+    prof_spawn_t   program;
+    uint64_t       next;        /* no start is permitted before this time */
+} prof_helper_t;
+
+
+/* the priority of the helper that no client waits for: the lowest one */
+
+#define PROF_HELPER_NICE  19
+
+
 static uint64_t prof_helper_deadline(uint64_t deadline);
 static int prof_helper_start(uint64_t deadline);
 static int prof_helper_chunk(const prof_helper_question_t *q, uint32_t first,
@@ -28,16 +39,32 @@ static int prof_helper_fetches(void);
 
 
 static const char    *prof_helper_path;
-static prof_spawn_t   prof_helper = { -1, -1 };
-static uint64_t       prof_helper_next;     /* no start is permitted before
-                                               this time */
 static const char    *prof_helper_error;
+
+static prof_helper_t  prof_helpers[PROF_HELPERS] = {
+    { { -1, -1 }, 0 },
+    { { -1, -1 }, 0 }
+};
+
+static __thread prof_helper_e  prof_helper_caller;
 
 
 void
 prof_profile_helper(const char *path)
 {
     prof_helper_path = path;
+    prof_wire_limit(UINT64_MAX, UINT64_MAX);
+}
+
+
+void
+prof_profile_hurry(uint64_t clients, uint64_t others)
+{
+    uint64_t  now;
+
+    now = prof_clock(CLOCK_MONOTONIC);
+
+    prof_wire_limit(now + clients, now + others);
 }
 
 
@@ -48,10 +75,33 @@ prof_profile_helper_error(void)
 }
 
 
+void
+prof_profile_background(void)
+{
+    prof_helper_caller = PROF_HELPER_NOBODY;
+    prof_wire_idle();
+}
+
+
+prof_helper_e
+prof_helper_who(void)
+{
+    return prof_helper_caller;
+}
+
+
+int
+prof_helper_exists(void)
+{
+    return prof_helper_path != NULL;
+}
+
+
 uint64_t
 prof_helper_time(void)
 {
-    return PROF_HELPER_TIME
+    return (prof_helper_who() == PROF_HELPER_NOBODY ? PROF_HELPER_PATIENCE
+                                                    : PROF_HELPER_TIME)
            + (prof_helper_fetches() ? PROF_HELPER_FETCH_TIME : 0);
 }
 
@@ -99,6 +149,10 @@ prof_helper_deadline(uint64_t deadline)
 {
     uint64_t  object;
 
+    if (prof_helper_who() == PROF_HELPER_NOBODY) {
+        return deadline;
+    }
+
     object = prof_clock(CLOCK_MONOTONIC) + PROF_HELPER_OBJECT_TIME
              + (prof_helper_fetches() ? PROF_HELPER_FETCH_TIME : 0);
 
@@ -110,8 +164,9 @@ int
 prof_helper_exchange(const prof_buf_t *question, prof_buf_t *answer,
     uint64_t deadline)
 {
-    int         rc;
-    prof_buf_t  end;
+    int          rc, fd;
+    prof_buf_t   end;
+    prof_wire_t  w;
 
     if (prof_helper_path == NULL) {
         return PROF_OK;
@@ -125,23 +180,26 @@ prof_helper_exchange(const prof_buf_t *question, prof_buf_t *answer,
 
     prof_buf_init(&end);
 
-    rc = prof_wire_send(prof_helper.fd, question, deadline);
+    fd = prof_helpers[prof_helper_who()].program.fd;
+
+    rc = prof_wire_send(fd, question, deadline);
 
     if (rc == PROF_OK) {
-        rc = prof_wire_receive(prof_helper.fd, answer, deadline);
+        rc = prof_wire_receive(fd, answer, deadline);
     }
 
     if (rc == PROF_OK) {
-        rc = prof_wire_receive(prof_helper.fd, &end, deadline);
+        rc = prof_wire_receive(fd, &end, deadline);
     }
 
-    if (rc == PROF_OK
-        && (end.len != sizeof(uint32_t)
-            || memcmp(end.data, &(uint32_t) { PROF_WIRE_END },
-                      sizeof(uint32_t))
-               != 0))
-    {
-        rc = PROF_ERROR;
+    if (rc == PROF_OK) {
+        w.pos = end.data;
+        w.end = end.data + end.len;
+        w.failed = 0;
+
+        if (prof_wire_get_u32(&w) != PROF_WIRE_END) {
+            rc = PROF_ERROR;
+        }
     }
 
     prof_buf_free(&end);
@@ -159,34 +217,39 @@ prof_helper_exchange(const prof_buf_t *question, prof_buf_t *answer,
 static int
 prof_helper_start(uint64_t deadline)
 {
-    int            rc;
-    prof_buf_t     b;
-    prof_wire_t    w;
-    struct pollfd  pfd;
+    int             rc;
+    prof_buf_t      b;
+    prof_wire_t     w;
+    prof_helper_t  *helper;
+    struct pollfd   pfd;
+
+    helper = &prof_helpers[prof_helper_who()];
 
     /* a readable socket is closed at its other end: an idle helper exits */
 
-    pfd.fd = prof_helper.fd;
+    pfd.fd = helper->program.fd;
     pfd.events = POLLIN;
 
-    if (prof_helper.fd != -1 && poll(&pfd, 1, 0) != 0) {
-        prof_spawn_end(&prof_helper);
+    if (helper->program.fd != -1 && poll(&pfd, 1, 0) != 0) {
+        prof_spawn_end(&helper->program);
     }
 
-    if (prof_helper.fd != -1) {
+    if (helper->program.fd != -1) {
         return PROF_OK;
     }
 
-    if (prof_clock(CLOCK_MONOTONIC) < prof_helper_next) {
+    if (prof_clock(CLOCK_MONOTONIC) < helper->next) {
         return PROF_LIMIT;
     }
 
     prof_buf_init(&b);
 
-    rc = prof_spawn(&prof_helper, prof_helper_path);
+    rc = prof_spawn(&helper->program, prof_helper_path,
+                    helper == &prof_helpers[PROF_HELPER_NOBODY]
+                    ? PROF_HELPER_NICE : 0);
 
     if (rc == PROF_OK) {
-        rc = prof_wire_receive(prof_helper.fd, &b, deadline);
+        rc = prof_wire_receive(helper->program.fd, &b, deadline);
     }
 
     if (rc == PROF_OK) {
@@ -202,8 +265,8 @@ prof_helper_start(uint64_t deadline)
     prof_buf_free(&b);
 
     if (rc != PROF_OK) {
-        prof_helper_next = prof_clock(CLOCK_MONOTONIC) + PROF_HELPER_PAUSE;
-        prof_spawn_end(&prof_helper);
+        helper->next = prof_clock(CLOCK_MONOTONIC) + PROF_HELPER_PAUSE;
+        prof_spawn_end(&helper->program);
 
         __atomic_store_n(&prof_helper_error, "cannot be started",
                          __ATOMIC_RELAXED);
@@ -217,29 +280,32 @@ static int
 prof_helper_chunk(const prof_helper_question_t *q, uint32_t first, uint32_t n,
     uint64_t deadline)
 {
-    int         rc;
-    uint32_t    last, next;
-    prof_buf_t  b;
+    int            rc;
+    uint32_t       last, next;
+    prof_buf_t     b;
+    prof_spawn_t  *helper;
 
     prof_buf_init(&b);
 
     prof_helper_question(&b, q, first, n);
 
-    rc = prof_wire_send(prof_helper.fd, &b, deadline);
+    helper = &prof_helpers[prof_helper_who()].program;
+
+    rc = prof_wire_send(helper->fd, &b, deadline);
 
     next = first;
     last = first + n;
 
     while (rc == PROF_OK && next != PROF_WIRE_END) {
 
-        rc = prof_wire_receive(prof_helper.fd, &b, deadline);
+        rc = prof_wire_receive(helper->fd, &b, deadline);
 
         if (rc == PROF_OK) {
             rc = prof_helper_answer(q, &b, first, last, &next);
 
             if (rc == PROF_ERROR) {
                 prof_buf_free(&b);
-                prof_spawn_end(&prof_helper);
+                prof_spawn_end(helper);
                 return PROF_ERROR;
             }
 
@@ -324,9 +390,12 @@ prof_helper_answer(const prof_helper_question_t *q, const prof_buf_t *b,
 
     index = prof_wire_get_u32(&w);
 
-    if (index == PROF_WIRE_END && w.pos == w.end) {
+    if (index == PROF_WIRE_END) {
         *next = PROF_WIRE_END;
-        return PROF_OK;
+        *q->more = prof_wire_get_u32(&w) ? PROF_NAMES_SOMETHING
+                                         : PROF_NAMES_NOTHING;
+
+        return !w.failed && w.pos == w.end ? PROF_OK : PROF_LIMIT;
     }
 
     if (index >= last - first || first + index < *next) {
@@ -374,7 +443,7 @@ prof_helper_answer(const prof_helper_question_t *q, const prof_buf_t *b,
 static void
 prof_helper_failed(int rc)
 {
-    prof_spawn_end(&prof_helper);
+    prof_spawn_end(&prof_helpers[prof_helper_who()].program);
 
     __atomic_store_n(&prof_helper_error,
                      rc == PROF_LIMIT ? "did not answer in time"
@@ -386,7 +455,11 @@ prof_helper_failed(int rc)
 void
 prof_helper_done(void)
 {
-    prof_spawn_end(&prof_helper);
+    uint32_t  i;
+
+    for (i = 0; i < PROF_HELPERS; i++) {
+        prof_spawn_end(&prof_helpers[i].program);
+    }
 }
 
 

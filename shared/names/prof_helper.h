@@ -7,11 +7,17 @@
  * Such files may be hostile, so this process does not read them itself.  If
  * the helper fails, only names are missing.
  *
- * There is at most one helper.  It is started on demand, waits some seconds
- * for the next question, and exits when its socket closes.
+ * A helper is started on demand, waits some seconds for the next question, and
+ * exits when its socket closes.  It limits its own processor time, so that it
+ * is not judged by the time of a busy machine.
  *
- * Context: any thread, one at a time (prof_symbolize.c has the lock); not in a
- * signal; slow.
+ * Names that a client waits for and the other names have a helper each: the
+ * helper for clients has the priority of this process, and the other
+ * one has the lowest priority.  So a client never waits for work of the lowest
+ * priority.
+ *
+ * Context: any thread, one at a time for each helper (prof_symbolize.c has the
+ * locks); not in a signal; slow.
  */
 
 
@@ -25,12 +31,25 @@
 #include "profile/prof_profile.h"
 
 
-/* ns, for one object, and for all objects of a profile */
+/* who waits for names */
 
-#define PROF_HELPER_OBJECT_TIME   1000000000
-#define PROF_HELPER_TIME          2000000000
+typedef enum {
+    PROF_HELPER_CLIENT = 0,
+    PROF_HELPER_NOBODY,
+    PROF_HELPERS
+} prof_helper_e;
 
-/* additional time for both, if debuginfod servers may be asked */
+
+/*
+ * ns that pass before names are given up: of one object, and of a profile.
+ * The helper ends much earlier if it has the processor (prof_symbolizer.h).
+ */
+
+#define PROF_HELPER_OBJECT_TIME   3000000000
+#define PROF_HELPER_TIME          5000000000
+#define PROF_HELPER_PATIENCE      20000000000   /* no client waits */
+
+/* additional time, if debuginfod servers may be asked */
 
 #define PROF_HELPER_FETCH_TIME    5000000000
 
@@ -51,6 +70,8 @@ typedef struct {
                                                tables */
     uint32_t                      n;
     uint64_t                      deadline;
+    uint64_t                     *more;     /* prof_names_more_e, if the answer
+                                               is complete */
 
     prof_helper_pt                answer;   /* PROF_OK or PROF_ERROR */
     void                         *data;
@@ -58,6 +79,12 @@ typedef struct {
 
 
 PROF_HIDDEN_BEGIN
+
+/*
+ * Returns for whom the calling thread names profiles.  This is a client,
+ * unless the thread called prof_profile_background().
+ */
+prof_helper_e prof_helper_who(void);
 
 /* returns the time in ns for which a profile may wait for names */
 uint64_t prof_helper_time(void);
@@ -80,7 +107,10 @@ void prof_helper_begin(prof_buf_t *b, uint32_t question,
 int prof_helper_exchange(const prof_buf_t *question, prof_buf_t *answer,
     uint64_t deadline);
 
-/* ends the helper if it runs */
+/* returns whether a helper is configured */
+int prof_helper_exists(void);
+
+/* ends the helpers that run */
 void prof_helper_done(void);
 
 PROF_HIDDEN_END

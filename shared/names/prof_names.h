@@ -3,18 +3,23 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * A cache of names.  Code of one build has the same names in each profile, so
- * files are read for the first profile only.
+ * files are read for the first profile only.  Processes that share the memory
+ * of the cache share the names.
  *
  * An object is identified by its build-id, or by a file that is proven to be
  * the loaded file.  Addresses are link-time addresses within an object.
  *
- * The memory is bounded: names live in two generations of PROF_NAMES_MAX bytes
- * together.  A name that is used moves to the younger generation.  When the
- * younger generation is full, the older one is freed, and the younger one
- * becomes the older one.
+ * The memory is a ring of records and an index.  A new record overwrites the
+ * oldest ones.  A record that is used in the older half of the ring is written
+ * again, so names that are used stay.
  *
- * Context: any thread, one at a time (prof_symbolize.c has the lock); not in a
- * signal.
+ * The cache has no lock.  A process may end in the middle of a write, and two
+ * processes may write to the same place if one of them is slow.  So each record
+ * has a checksum, of its place as well.  A reader copies the record and then
+ * checks the copy.  A record that is not whole does not exist.  A reader trusts
+ * no number in the memory: it checks each against the bounds of the ring.
+ *
+ * Context: any thread; not in a signal.
  */
 
 
@@ -23,11 +28,27 @@
 
 
 #include "base/prof_base.h"
+#include "base/prof_buf.h"
 #include "names/prof_unit.h"
 #include "profile/prof_profile.h"
 
 
-#define PROF_NAMES_MAX    (8 * 1024 * 1024)
+/* bytes of all records */
+
+#define PROF_NAMES_MAX     (8 * 1024 * 1024)
+
+/* bytes of one record; what is larger is not cached */
+
+#define PROF_NAMES_RECORD  (512 * 1024)
+
+/* the places of the index: as many as there are records of usual names */
+
+#define PROF_NAMES_WAYS     8
+#define PROF_NAMES_BUCKETS  8192
+
+/* changes with the meaning of the memory */
+
+#define PROF_NAMES_LAYOUT   0x70726f666e6d0001ULL
 
 /* incomplete names are looked up again after this time, ns */
 #define PROF_NAMES_RETRY  60000000000
@@ -72,9 +93,19 @@ typedef struct {
 } prof_name_t;
 
 
-typedef struct {
-    uint32_t        index;
-    char           *identity;
+/* what the helper has for an object beside the object's own symbol tables */
+
+typedef enum {
+    PROF_NAMES_UNKNOWN = 0,
+    PROF_NAMES_NOTHING,         /* no debug file, no debugging information */
+    PROF_NAMES_SOMETHING
+} prof_names_more_e;
+
+
+/* an object, and what the cache knows about it */
+
+struct prof_names_object_s {
+    uint64_t        key[2];     /* of its identity */
     uint64_t        retry;      /* an incomplete name is valid until this
                                    time */
     uint64_t        pause;      /* debugging information is not read before
@@ -83,27 +114,68 @@ typedef struct {
                                    no file */
     uint64_t        units_pause;    /* units are not asked for before this
                                        time */
-    prof_unit_table_t  *units;  /* NULL: unknown */
-} prof_names_object_t;
+    uint64_t        more;       /* prof_names_more_e, at the last question */
+};
+
+
+/* a name of the cache: the memory of its texts */
+
+typedef struct {
+    prof_name_t     name;
+    prof_inline_t   inlines[PROF_MAX_INLINES];
+    prof_buf_t      data;       /* the caller initializes and frees it */
+} prof_names_found_t;
 
 
 PROF_HIDDEN_BEGIN
 
 /*
- * Returns the object with this identity, and creates it if needed.  Returns
- * NULL if memory is short.
+ * Makes memory that this process and processes that it forks from now on
+ * share, in place of the memory that it had.  Memory with the same key stays.
+ * Returns PROF_OK, or PROF_ERROR if memory is short; each process then uses
+ * memory of its own.  Without this call a process makes memory of its own when
+ * it needs the cache.  Context: no other thread uses names.
  */
-prof_names_object_t *prof_names_object(const char *identity);
+int prof_names_share(uint64_t key);
+
+/* gives back the memory of this process; context: as prof_names_share() */
+void prof_names_clear(void);
 
 /*
- * Returns the name of an address, or NULL if the cache does not have the name.
- * The result is valid until the next call of a function of this cache.
+ * Finds the object with this identity.  Names also depend on the directory of
+ * debug files.
+ */
+void prof_names_object(prof_names_object_t *o, const char *identity,
+    const char *debug_root);
+
+/* stores the members behind the key */
+void prof_names_object_put(const prof_names_object_t *o);
+
+/*
+ * Returns found->name, the name of an address, or NULL if the cache does not
+ * have the name.  The texts are valid until the next call with "found".
  */
 const prof_name_t *prof_names_find(const prof_names_object_t *o, uint64_t pc,
-    uint64_t function);
+    uint64_t function, prof_names_found_t *found);
 
-/* copies all data; omits a name if memory is short */
+/* copies all data; omits a name without a place */
 void prof_names_put(const prof_names_object_t *o, const prof_name_t *name);
+
+/*
+ * The helper's answer to a question about units, which is identified by a hash
+ * of the question.  prof_names_units() returns PROF_OK with the answer, or
+ * PROF_ERROR if the cache does not have it.
+ */
+int prof_names_units(const prof_names_object_t *o, uint64_t question,
+    prof_buf_t *answer);
+void prof_names_units_put(const prof_names_object_t *o, uint64_t question,
+    const prof_buf_t *answer);
+
+/*
+ * Returns 1 once for all processes that share the memory: the caller then looks
+ * up the names that all profiles need.
+ */
+int prof_names_first(void);
 
 /*
  * Copies a name to a frame.  The frame keeps the data that the name lacks.
@@ -111,12 +183,6 @@ void prof_names_put(const prof_names_object_t *o, const prof_name_t *name);
  */
 int prof_profile_name(prof_profile_t *p, prof_frame_t *f,
     const prof_name_t *name);
-
-/* frees all names and objects */
-void prof_names_clear(void);
-
-/* returns the number of bytes in use */
-size_t prof_names_size(void);
 
 PROF_HIDDEN_END
 

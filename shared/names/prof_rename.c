@@ -25,7 +25,7 @@ static int prof_rename_take(prof_profile_t *p, prof_frame_t *f,
 
 
 int
-prof_profile_rename(prof_profile_t *p, const char *debug_root,
+prof_profile_rename(prof_profile_t *p, const char *debug_root, int again,
     uint32_t *renamed)
 {
     int              rc;
@@ -48,8 +48,10 @@ prof_profile_rename(prof_profile_t *p, const char *debug_root,
 
         prof_rename_frames(copy, frames, p);
 
-        rc = prof_symbolize_again(copy, debug_root ? debug_root
-                                                   : PROF_SYMBOL_DEBUG_ROOT);
+        debug_root = debug_root ? debug_root : PROF_SYMBOL_DEBUG_ROOT;
+
+        rc = again ? prof_symbolize_again(copy, debug_root)
+                   : prof_symbolize(copy, debug_root);
 
         copy->objects = NULL;
     }

@@ -29,10 +29,6 @@
 
 #define PROF_SPAWN_STACK   32768
 
-/* the lowest priority of setpriority() */
-
-#define PROF_SPAWN_NICE    19
-
 /* ms; a program that was told to end is killed after this time */
 
 #define PROF_SPAWN_GRACE   200
@@ -53,6 +49,7 @@
 
 typedef struct {
     const char  *path;
+    int          nice;
     int          fd;
     pid_t        pid;
     char        *stack;
@@ -65,7 +62,7 @@ static int prof_spawn_program(void *data);
 
 
 int
-prof_spawn(prof_spawn_t *s, const char *path)
+prof_spawn(prof_spawn_t *s, const char *path, int nice)
 {
     int               fds[2];
     prof_spawn_ctx_t  ctx;
@@ -78,6 +75,7 @@ prof_spawn(prof_spawn_t *s, const char *path)
     }
 
     ctx.path = path;
+    ctx.nice = nice;
     ctx.fd = fds[1];
     ctx.pid = -1;
     ctx.stack = malloc(2 * PROF_SPAWN_STACK);
@@ -187,7 +185,10 @@ prof_spawn_program(void *data)
      */
 
     (void) setpgid(0, 0);
-    (void) setpriority(PRIO_PROCESS, 0, PROF_SPAWN_NICE);
+
+    if (ctx->nice) {
+        (void) setpriority(PRIO_PROCESS, 0, ctx->nice);
+    }
 
     /* moves the descriptor away from 0, 1 and 2 */
 

@@ -31,11 +31,11 @@ PROF_HIDDEN_BEGIN
 
 /*
  * Starts the program.  Its standard input is the other end of a socket.  It
- * has no other descriptor, a process group of its own, the lowest priority,
- * and all signals blocked.  Returns PROF_OK or PROF_ERROR.  If the program
- * cannot be executed, its socket is closed.
+ * has no other descriptor, a process group of its own, all signals blocked,
+ * and this nice value, unless it is 0.  Returns PROF_OK or PROF_ERROR.  If the
+ * program cannot be executed, its socket is closed.
  */
-int prof_spawn(prof_spawn_t *s, const char *path);
+int prof_spawn(prof_spawn_t *s, const char *path, int nice);
 
 /* closes the socket; kills the program if it does not exit then */
 void prof_spawn_end(prof_spawn_t *s);

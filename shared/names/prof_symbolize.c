@@ -12,6 +12,7 @@
 #include "names/prof_helper.h"
 #include "base/prof_clock.h"
 #include "names/prof_kernel_names.h"
+#include "names/prof_later.h"
 #include "names/prof_mangled.h"
 #include "names/prof_names.h"
 #include "names/prof_role.h"
@@ -37,10 +38,13 @@ typedef struct {
     prof_profile_t         *profile;
     const char             *debug_root;
     uint32_t                again;      /* look up incomplete names */
+    uint32_t                late;       /* what a client did not get in time */
     uint64_t                deadline;
     prof_call_t            *calls;      /* by frame */
     prof_profile_object_t  *object;
-    prof_names_object_t    *names;      /* frames with names in the cache */
+    prof_names_object_t     names;      /* what the cache knows about it */
+    prof_names_found_t      found;
+    prof_unit_table_t      *units;      /* NULL: unknown */
     uint32_t               *frames;
     uint32_t                n;
 
@@ -51,6 +55,11 @@ typedef struct {
     uint32_t               *ask;
     uint32_t                nask;
     uint32_t                nanswers;
+
+    /* frames of all objects, to look up when no client waits */
+
+    uint32_t               *later;
+    uint32_t                nlater;
 } prof_symbolize_t;
 
 
@@ -58,9 +67,12 @@ static int prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
     uint32_t again);
 static int prof_symbolize_all(prof_symbolize_t *s, uint32_t *order);
 static int prof_symbolize_object(prof_symbolize_t *s);
+static int prof_symbolize_names(prof_symbolize_t *s);
 static int prof_symbolize_known(prof_symbolize_t *s);
 static int prof_symbolize_tables(prof_symbolize_t *s);
+static void prof_symbolize_choose(prof_symbolize_t *s);
 static int prof_symbolize_ask(prof_symbolize_t *s);
+static void prof_symbolize_lost(prof_symbolize_t *s, uint32_t first);
 static int prof_symbolize_answer(void *data, uint32_t i,
     const prof_name_t *name);
 static int prof_symbolize_units(prof_symbolize_t *s);
@@ -72,9 +84,19 @@ static int prof_symbolize_offset(prof_profile_t *p, prof_frame_t *f);
 static int prof_symbolize_cmp(const void *one, const void *two, void *data);
 
 
-/* this lock protects the cache, and all functions that read files for it */
+/*
+ * Each helper has a lock, so a thread for which a client waits does not wait
+ * for a thread of the lowest priority.
+ */
 
-static pthread_mutex_t  prof_symbolize_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t  prof_symbolize_locks[PROF_HELPERS] = {
+    PTHREAD_MUTEX_INITIALIZER,
+    PTHREAD_MUTEX_INITIALIZER
+};
+
+/* protects the names of the kernel's functions */
+
+static pthread_mutex_t  prof_symbolize_kernel = PTHREAD_MUTEX_INITIALIZER;
 
 
 int
@@ -104,6 +126,7 @@ prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
 {
     int                rc;
     uint32_t           kernel, *order;
+    pthread_mutex_t   *lock;
     prof_symbolize_t   s;
 
     rc = prof_profile_complete(p);
@@ -112,11 +135,11 @@ prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
         return rc;
     }
 
-    (void) pthread_mutex_lock(&prof_symbolize_lock);
+    (void) pthread_mutex_lock(&prof_symbolize_kernel);
 
     rc = prof_kernel_name_frames(p, &kernel);
 
-    (void) pthread_mutex_unlock(&prof_symbolize_lock);
+    (void) pthread_mutex_unlock(&prof_symbolize_kernel);
 
     if (rc != PROF_OK) {
         return rc;
@@ -127,20 +150,30 @@ prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
     s.profile = p;
     s.debug_root = debug_root;
     s.again = again;
+    s.late = again && prof_helper_who() == PROF_HELPER_NOBODY;
     s.calls = calloc((size_t) p->nframes + 1, sizeof(prof_call_t));
 
-    /* the memory of three lists of frames */
+    /*
+     * the memory of four lists of frames; the last one may have a frame of each
+     * object twice
+     */
 
-    order = malloc(3 * ((size_t) p->nframes + 1) * sizeof(uint32_t));
+    order = malloc(5 * ((size_t) p->nframes + 1) * sizeof(uint32_t));
 
     rc = s.calls && order ? PROF_OK : PROF_ERROR;
 
     if (rc == PROF_OK) {
-        (void) pthread_mutex_lock(&prof_symbolize_lock);
+        lock = &prof_symbolize_locks[prof_helper_who()];
+
+        (void) pthread_mutex_lock(lock);
 
         rc = prof_symbolize_all(&s, order);
 
-        (void) pthread_mutex_unlock(&prof_symbolize_lock);
+        (void) pthread_mutex_unlock(lock);
+
+        if (rc == PROF_OK && s.nlater) {
+            prof_later_add(p, s.later, s.nlater, debug_root);
+        }
     }
 
     if (rc == PROF_OK) {
@@ -161,13 +194,24 @@ prof_symbolize_locked(prof_profile_t *p, const char *debug_root,
 void
 prof_profile_forget(void)
 {
-    (void) pthread_mutex_lock(&prof_symbolize_lock);
-
+    prof_later_forget();
     prof_names_clear();
     prof_kernel_forget();
     prof_helper_done();
+}
 
-    (void) pthread_mutex_unlock(&prof_symbolize_lock);
+
+int
+prof_profile_share(uint64_t key)
+{
+    return prof_names_share(key);
+}
+
+
+int
+prof_profile_first(void)
+{
+    return prof_names_first();
 }
 
 
@@ -192,6 +236,9 @@ prof_symbolize_all(prof_symbolize_t *s, uint32_t *order)
     s->deadline = prof_clock(CLOCK_MONOTONIC) + prof_helper_time();
     s->tables = order + n;
     s->ask = s->tables + n;
+    s->later = s->ask + n;
+
+    prof_buf_init(&s->found.data);
 
     rc = PROF_OK;
 
@@ -205,9 +252,18 @@ prof_symbolize_all(prof_symbolize_t *s, uint32_t *order)
 
         s->frames = order + i;
         s->n = next - i;
-        s->names = NULL;
+        s->units = NULL;
 
-        if (p->frames[order[i]].object != PROF_NONE) {
+        if (p->frames[order[i]].object == PROF_NONE) {
+            /* void */
+
+        } else if (prof_helper_who() == PROF_HELPER_NOBODY && prof_wire_late())
+        {
+            /* the process exits, and the lowest priority may take long */
+
+            p->stats.lost_names += s->n;
+
+        } else {
             s->object = &p->objects[p->frames[order[i]].object];
             rc = prof_symbolize_object(s);
         }
@@ -215,7 +271,11 @@ prof_symbolize_all(prof_symbolize_t *s, uint32_t *order)
         for ( /* void */ ; i < next && rc == PROF_OK; i++) {
             rc = prof_symbolize_finish(s, &p->frames[order[i]]);
         }
+
+        prof_unit_free(s->units);
     }
+
+    prof_buf_free(&s->found.data);
 
     return rc;
 }
@@ -224,7 +284,9 @@ prof_symbolize_all(prof_symbolize_t *s, uint32_t *order)
 static int
 prof_symbolize_object(prof_symbolize_t *s)
 {
-    char  identity[PATH_MAX];
+    int                   rc;
+    char                  identity[PATH_MAX];
+    prof_names_object_t   before;
 
     if (prof_symbol_identity(s->object, identity, sizeof(identity))
         != PROF_OK)
@@ -232,42 +294,52 @@ prof_symbolize_object(prof_symbolize_t *s)
         return PROF_OK;
     }
 
-    s->names = prof_names_object(identity);
+    prof_names_object(&s->names, identity, s->debug_root);
+    before = s->names;
 
-    if (s->names == NULL
-        || prof_symbolize_known(s) != PROF_OK
-        || prof_symbolize_tables(s) != PROF_OK
-        || prof_symbolize_ask(s) != PROF_OK)
+    rc = prof_symbolize_names(s);
+
+    if (memcmp(&before, &s->names, sizeof(prof_names_object_t)) != 0) {
+        prof_names_object_put(&s->names);
+    }
+
+    return rc;
+}
+
+
+static int
+prof_symbolize_names(prof_symbolize_t *s)
+{
+    if (prof_symbolize_known(s) != PROF_OK
+        || prof_symbolize_tables(s) != PROF_OK)
     {
         return PROF_ERROR;
     }
 
-    return prof_symbolize_units(s);
+    prof_symbolize_choose(s);
+
+    return prof_symbolize_ask(s) == PROF_OK ? prof_symbolize_units(s)
+                                            : PROF_ERROR;
 }
 
 
-/* uses names of the cache, and lists the unknown addresses */
+/* uses names of the cache, and lists the unknown and incomplete addresses */
 
 static int
 prof_symbolize_known(prof_symbolize_t *s)
 {
-    int                 due;
     uint32_t            i;
-    uint64_t            now, stamp;
     prof_frame_t       *f;
     const prof_name_t  *name;
 
     s->ntables = 0;
     s->nask = 0;
 
-    now = prof_clock(CLOCK_MONOTONIC);
-    stamp = prof_symbolize_stamp(s);
-    due = s->again || now >= s->names->retry || stamp != s->names->stamp;
-
     for (i = 0; i < s->n; i++) {
         f = &s->profile->frames[s->frames[i]];
 
-        name = prof_names_find(s->names, prof_frame_pc(f), f->function);
+        name = prof_names_find(&s->names, prof_frame_pc(f), f->function,
+                               &s->found);
 
         if (name == NULL) {
             s->tables[s->ntables++] = s->frames[i];
@@ -281,14 +353,9 @@ prof_symbolize_known(prof_symbolize_t *s)
             return PROF_ERROR;
         }
 
-        if (!name->complete && due) {
+        if (!name->complete) {
             s->ask[s->nask++] = s->frames[i];
         }
-    }
-
-    if (due) {
-        s->names->retry = now + PROF_NAMES_RETRY;
-        s->names->stamp = stamp;
     }
 
     return PROF_OK;
@@ -340,6 +407,65 @@ prof_symbolize_tables(prof_symbolize_t *s)
 }
 
 
+/*
+ * Chooses which of the listed addresses the helper is asked for.  It has
+ * nothing for most objects of a distribution, and the cache knows this of an
+ * object.  Later the helper may have more, so it is asked again after some
+ * time, but then no client waits for it.  The debug file in its usual place is
+ * seen at once.
+ */
+
+static void
+prof_symbolize_choose(prof_symbolize_t *s)
+{
+    int            all, due, again, unknown;
+    uint32_t       i, j, n, frame;
+    uint64_t       now, stamp;
+    prof_frame_t  *f;
+
+    now = prof_clock(CLOCK_MONOTONIC);
+    stamp = prof_symbolize_stamp(s);
+
+    due = now >= s->names.retry;
+
+    all = s->again || stamp != s->names.stamp
+          || s->names.more == PROF_NAMES_UNKNOWN
+          || (due && prof_helper_who() == PROF_HELPER_NOBODY);
+
+    again = !all && due;
+    n = 0;
+    j = 0;
+
+    for (i = 0; i < s->nask; i++) {
+        frame = s->ask[i];
+        f = &s->profile->frames[frame];
+
+        /* both lists have the same order */
+
+        unknown = j < s->ntables && s->tables[j] == frame;
+        j += unknown;
+
+        if (all
+            || (unknown
+                && (s->names.more == PROF_NAMES_SOMETHING
+                    || (f->name && prof_mangled(f->name)))))
+        {
+            s->ask[n++] = frame;
+
+        } else if (again) {
+            s->later[s->nlater++] = frame;
+        }
+    }
+
+    s->nask = n;
+
+    if (all || again) {
+        s->names.retry = now + PROF_NAMES_RETRY;
+        s->names.stamp = stamp;
+    }
+}
+
+
 static int
 prof_symbolize_ask(prof_symbolize_t *s)
 {
@@ -356,9 +482,14 @@ prof_symbolize_ask(prof_symbolize_t *s)
 
     now = prof_clock(CLOCK_MONOTONIC);
 
-    if (now >= s->deadline || now < s->names->pause) {
-        s->names->retry = 0;
+    if (now < s->names.pause && !s->late) {
+        s->names.retry = 0;
         s->profile->stats.lost_names += s->nask;
+        return PROF_OK;
+    }
+
+    if (now >= s->deadline) {
+        prof_symbolize_lost(s, 0);
         return PROF_OK;
     }
 
@@ -380,6 +511,7 @@ prof_symbolize_ask(prof_symbolize_t *s)
     q.names = names;
     q.n = s->nask;
     q.deadline = s->deadline;
+    q.more = &s->names.more;
     q.answer = prof_symbolize_answer;
     q.data = s;
 
@@ -389,35 +521,54 @@ prof_symbolize_ask(prof_symbolize_t *s)
 
     free(names);
 
+    if (rc == PROF_OK) {
+        s->names.pause = 0;
+    }
+
     if (rc != PROF_LIMIT) {
         return rc;
     }
 
-    s->profile->stats.lost_names += s->nask - s->nanswers;
-
     /*
-     * The next profile asks for its names again.  If the helper failed at the
-     * first address, profiles do not ask for this object for a while.
+     * If the helper failed at the first address, profiles do not ask for this
+     * object for a while.
      */
 
-    s->names->retry = 0;
-
     if (s->nanswers == 0) {
-        s->names->pause = prof_clock(CLOCK_MONOTONIC) + PROF_NAMES_RETRY;
+        s->names.pause = prof_clock(CLOCK_MONOTONIC) + PROF_NAMES_RETRY;
     }
+
+    prof_symbolize_lost(s, s->nanswers);
 
     return PROF_OK;
 }
 
 
-/* asks for the units of the object, once in a process: units never change */
+/* the addresses from this one on have no answer in time */
+
+static void
+prof_symbolize_lost(prof_symbolize_t *s, uint32_t first)
+{
+    s->names.retry = 0;
+    s->profile->stats.lost_names += s->nask - first;
+
+    if (prof_helper_who() == PROF_HELPER_NOBODY) {
+        return;
+    }
+
+    while (first < s->nask) {
+        s->later[s->nlater++] = s->ask[first++];
+    }
+}
+
+
+/* finds the units of the object if a function has no better name */
 
 static int
 prof_symbolize_units(prof_symbolize_t *s)
 {
-    int       rc;
+    int       rc, paused;
     uint32_t  i;
-    uint64_t  now;
 
     for (i = 0; i < s->n; i++) {
         if (s->profile->frames[s->frames[i]].source < PROF_SOURCE_UNIT) {
@@ -425,23 +576,28 @@ prof_symbolize_units(prof_symbolize_t *s)
         }
     }
 
-    now = prof_clock(CLOCK_MONOTONIC);
-
-    if (i == s->n || s->names->units || now < s->names->units_pause
-        || now >= s->deadline || !prof_role_has(s->object))
-    {
+    if (i == s->n || !prof_role_has(s->object)) {
         return PROF_OK;
     }
 
-    rc = prof_unit_ask(&s->names->units, s->object, s->debug_root,
-                       s->deadline);
+    paused = !s->late && prof_clock(CLOCK_MONOTONIC) < s->names.units_pause;
 
-    if (rc == PROF_LIMIT) {
-        s->names->units_pause = now + PROF_NAMES_RETRY;
-        return PROF_OK;
+    rc = prof_unit_find(&s->units, &s->names, s->object, s->debug_root,
+                        paused ? 0 : s->deadline);
+
+    if (rc != PROF_LIMIT) {
+        return rc;
     }
 
-    return rc;
+    if (!paused) {
+        s->names.units_pause = prof_clock(CLOCK_MONOTONIC) + PROF_NAMES_RETRY;
+
+        if (prof_helper_who() == PROF_HELPER_CLIENT) {
+            s->later[s->nlater++] = s->frames[i];
+        }
+    }
+
+    return PROF_OK;
 }
 
 
@@ -484,7 +640,7 @@ prof_symbolize_keep(prof_symbolize_t *s, prof_frame_t *f, uint32_t complete)
     name.file = f->file;
     name.inlines = s->profile->inlines + f->inlines;
 
-    prof_names_put(s->names, &name);
+    prof_names_put(&s->names, &name);
 }
 
 
@@ -519,8 +675,8 @@ prof_symbolize_finish(prof_symbolize_t *s, prof_frame_t *f)
         return PROF_ERROR;
     }
 
-    if (f->source < PROF_SOURCE_UNIT && s->names
-        && prof_unit_name(s->names->units, p, f) != PROF_OK)
+    if (f->source < PROF_SOURCE_UNIT && s->units
+        && prof_unit_name(s->units, p, f) != PROF_OK)
     {
         return PROF_ERROR;
     }

@@ -36,19 +36,45 @@ int prof_profile_symbolize(prof_profile_t *p);
  * name if its source is better than the source of its present name.  Frames in
  * objects without a build-id keep their names, since nothing identifies the
  * file of the object. debug_root: as for prof_symbolize(); NULL: the usual
- * directory. *renamed is the number of frames with a new name or new lines.
+ * directory.  With "again" also names that were looked up a moment ago are
+ * looked up. *renamed is the number of frames with a new name or new lines.
  * Returns PROF_OK, or PROF_ERROR if memory is short; the profile is then
  * valid, and may have some of the new names.  Context: as for
  * prof_profile_symbolize().
  */
-int prof_profile_rename(prof_profile_t *p, const char *debug_root,
+int prof_profile_rename(prof_profile_t *p, const char *debug_root, int again,
     uint32_t *renamed);
 
 /*
- * Frees the cached names, and ends the helper.  Context: any thread; waits for
- * threads that name a profile.
+ * Frees the cached names, and ends the helpers.  Names that other processes
+ * share remain for them.  Context: no other thread names profiles.
  */
 void prof_profile_forget(void);
+
+/*
+ * Shares the cached names with all processes that this process forks from now
+ * on, by prof_names_share().  A process trusts the texts, but no number, that
+ * the other processes wrote.
+ */
+int prof_profile_share(uint64_t key);
+
+/*
+ * Returns 1 once for all processes that share the names: the caller should name
+ * the functions that all profiles have, while no client waits.
+ */
+int prof_profile_first(void);
+
+/*
+ * Threads wait for helpers at most for this time from now on, in ns, because
+ * this process exits: threads for which clients wait, and others.
+ */
+void prof_profile_hurry(uint64_t clients, uint64_t others);
+
+/*
+ * Says that no client waits for the profiles that this thread names.  The
+ * thread then has a helper of its own, of the lowest priority, and waits long.
+ */
+void prof_profile_background(void);
 
 /*
  * Sets the program that is started as the helper; NULL: no helper.  The text

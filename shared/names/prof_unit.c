@@ -4,7 +4,10 @@
  */
 
 
+#include "base/prof_clock.h"
+#include "base/prof_hash.h"
 #include "names/prof_helper.h"
+#include "names/prof_names.h"
 #include "names/prof_role.h"
 #include "names/prof_unit.h"
 #include "names/prof_wire.h"
@@ -29,6 +32,9 @@ struct prof_unit_table_s {
 };
 
 
+static int prof_unit_ask(prof_unit_table_t *t, const prof_buf_t *members,
+    const prof_profile_object_t *o, const char *debug_root,
+    uint64_t deadline);
 static int prof_unit_read(prof_unit_table_t *t);
 
 
@@ -43,11 +49,12 @@ prof_profile_sources(const prof_source_file_t *files)
 
 
 int
-prof_unit_ask(prof_unit_table_t **table, const prof_profile_object_t *o,
-    const char *debug_root, uint64_t deadline)
+prof_unit_find(prof_unit_table_t **table, prof_names_object_t *names,
+    const prof_profile_object_t *o, const char *debug_root, uint64_t deadline)
 {
     int                        rc;
     uint32_t                   n;
+    uint64_t                   hash;
     prof_buf_t                 question;
     prof_unit_table_t         *t;
     const prof_source_file_t  *file;
@@ -65,8 +72,6 @@ prof_unit_ask(prof_unit_table_t **table, const prof_profile_object_t *o,
         /* void */
     }
 
-    prof_helper_begin(&question, PROF_WIRE_UNITS, o, debug_root);
-
     prof_wire_u32(&question, n);
 
     for (file = prof_unit_files; n; n--, file++) {
@@ -76,22 +81,62 @@ prof_unit_ask(prof_unit_table_t **table, const prof_profile_object_t *o,
 
     prof_role_members(&question, o);
 
-    rc = prof_helper_exchange(&question, &t->answer, deadline);
+    hash = prof_hash_bytes(0, question.data, question.len);
+
+    /* an answer of the cache is checked as one of the helper */
+
+    rc = prof_names_units(names, hash, &t->answer);
+
+    if (rc == PROF_OK) {
+        rc = prof_unit_read(t);
+    }
+
+    if (rc != PROF_OK && prof_clock(CLOCK_MONOTONIC) >= deadline) {
+        rc = PROF_LIMIT;
+
+    } else if (rc != PROF_OK) {
+        t->n = 0;
+        t->answer.len = 0;
+
+        rc = prof_unit_ask(t, &question, o, debug_root, deadline);
+
+        if (rc == PROF_OK && t->answer.len) {
+            prof_names_units_put(names, hash, &t->answer);
+        }
+    }
 
     prof_buf_free(&question);
 
     if (rc == PROF_OK && t->answer.len) {
-        rc = prof_unit_read(t);
-
-        if (rc == PROF_OK) {
-            *table = t;
-            return PROF_OK;
-        }
+        *table = t;
+        return PROF_OK;
     }
 
     prof_unit_free(t);
 
     return rc;
+}
+
+
+/* asks the helper; the answer is empty if there is no helper */
+
+static int
+prof_unit_ask(prof_unit_table_t *t, const prof_buf_t *members,
+    const prof_profile_object_t *o, const char *debug_root, uint64_t deadline)
+{
+    int         rc;
+    prof_buf_t  question;
+
+    prof_buf_init(&question);
+
+    prof_helper_begin(&question, PROF_WIRE_UNITS, o, debug_root);
+    prof_buf_append(&question, members->data, members->len);
+
+    rc = prof_helper_exchange(&question, &t->answer, deadline);
+
+    prof_buf_free(&question);
+
+    return rc == PROF_OK && t->answer.len ? prof_unit_read(t) : rc;
 }
 
 
@@ -119,7 +164,7 @@ prof_unit_read(prof_unit_table_t *t)
         }
 
         if (t->n == max) {
-            max = max ? 2 * max : 64;
+            max = max ? 2 * max : 1024;
 
             ranges = realloc(t->ranges, max * sizeof(prof_unit_range_t));
             if (ranges == NULL) {

@@ -26,6 +26,8 @@ typedef struct {
 } prof_source_file_t;
 
 
+typedef struct prof_names_object_s  prof_names_object_t;
+
 /* the units of one object */
 
 typedef struct prof_unit_table_s  prof_unit_table_t;
@@ -40,13 +42,14 @@ PROF_HIDDEN_BEGIN
 void prof_profile_sources(const prof_source_file_t *files);
 
 /*
- * Asks the helper for all units of an object that has roles.  Returns PROF_OK;
- * PROF_LIMIT if the helper failed; or PROF_ERROR if memory is short.  With
- * PROF_OK the caller owns *table, which is NULL if there is no helper.  The
- * deadline is a time of CLOCK_MONOTONIC, in ns.
+ * Finds all units of an object that has roles: in the cache, or with the
+ * helper.  Returns PROF_OK; PROF_LIMIT if the helper failed; or PROF_ERROR if
+ * memory is short.  With PROF_OK the caller owns *table, which is NULL if there
+ * is no helper.  The deadline is a time of CLOCK_MONOTONIC, in ns; after it the
+ * helper is not asked.
  */
-int prof_unit_ask(prof_unit_table_t **table, const prof_profile_object_t *o,
-    const char *debug_root, uint64_t deadline);
+int prof_unit_find(prof_unit_table_t **table, prof_names_object_t *names,
+    const prof_profile_object_t *o, const char *debug_root, uint64_t deadline);
 
 /*
  * Names the frame "ngx_array.c (nginx+0x28a00)" if the unit of its function is

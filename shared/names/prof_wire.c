@@ -15,10 +15,19 @@
 #include <time.h>
 
 
+/* ms */
+
+#define PROF_WIRE_POLL  100
+
+
 static const char *prof_wire_take(prof_wire_t *w, size_t len);
 static int prof_wire_bytes(int fd, char *p, size_t len, int out,
     uint64_t deadline);
 static int prof_wire_wait(int fd, int events, uint64_t deadline);
+
+
+static uint64_t           prof_wire_limits[2] = { UINT64_MAX, UINT64_MAX };
+static __thread uint32_t  prof_wire_is_idle;
 
 
 void
@@ -211,12 +220,15 @@ prof_wire_bytes(int fd, char *p, size_t len, int out, uint64_t deadline)
 static int
 prof_wire_wait(int fd, int events, uint64_t deadline)
 {
-    uint64_t       left, now;
+    uint64_t       left, limit, now;
     struct pollfd  pfd;
 
     now = prof_clock(CLOCK_MONOTONIC);
 
-    if (now >= deadline) {
+    limit = __atomic_load_n(&prof_wire_limits[prof_wire_is_idle],
+                            __ATOMIC_RELAXED);
+
+    if (now >= deadline || now >= limit) {
         return PROF_LIMIT;
     }
 
@@ -225,9 +237,33 @@ prof_wire_wait(int fd, int events, uint64_t deadline)
     pfd.fd = fd;
     pfd.events = events;
 
-    /* after a signal the caller tries again */
+    /* the caller tries again: after a signal, and to see prof_wire_limit() */
 
-    (void) poll(&pfd, 1, left < 60000 ? (int) left : 60000);
+    (void) poll(&pfd, 1, left < PROF_WIRE_POLL ? (int) left : PROF_WIRE_POLL);
 
     return PROF_OK;
+}
+
+
+void
+prof_wire_limit(uint64_t all, uint64_t idle)
+{
+    __atomic_store_n(&prof_wire_limits[0], all, __ATOMIC_RELAXED);
+    __atomic_store_n(&prof_wire_limits[1], idle, __ATOMIC_RELAXED);
+}
+
+
+int
+prof_wire_late(void)
+{
+    return prof_clock(CLOCK_MONOTONIC)
+           >= __atomic_load_n(&prof_wire_limits[prof_wire_is_idle],
+                              __ATOMIC_RELAXED);
+}
+
+
+void
+prof_wire_idle(void)
+{
+    prof_wire_is_idle = 1;
 }

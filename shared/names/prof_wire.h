@@ -14,14 +14,15 @@
  *     helper:   of each address with an answer, in order: index, known, line,
  *               start line, name, file, number of inlined functions; of each:
  *               line, start line, name, file
- *     helper:   PROF_WIRE_END
+ *     helper:   PROF_WIRE_END, 1 if there is a debug file or debugging
+ *               information, else 0
  *
  *     process:  PROF_WIRE_UNITS, dev, ino, build-id, path, debug root, number
  *               of source files; of each: its name, its symbols; number of
  *               members; of each: function, unit
  *     helper:   PROF_WIRE_UNITS; of each range of functions, in order: the
  *               first function, the last function, their unit
- *     helper:   PROF_WIRE_END
+ *     helper:   PROF_WIRE_END, 0
  *
  * Both sides check all data that they read.
  *
@@ -39,7 +40,7 @@
 
 /* changes with the messages; a helper of another version is not used */
 
-#define PROF_WIRE_HELLO      0x70726f32
+#define PROF_WIRE_HELLO      0x70726f33
 
 /* questions: the first number of a message to the helper */
 
@@ -85,6 +86,19 @@ const char *prof_wire_get_text(prof_wire_t *w);
  */
 int prof_wire_send(int fd, const prof_buf_t *b, uint64_t deadline);
 int prof_wire_receive(int fd, prof_buf_t *b, uint64_t deadline);
+
+/*
+ * Waits of threads end at this time at the latest, as if their deadline had
+ * passed: of all threads, or of those for which no client waits.  A later call
+ * replaces the time.  UINT64_MAX: no limit.
+ */
+void prof_wire_limit(uint64_t all, uint64_t idle);
+
+/* returns whether the limit of the calling thread has passed */
+int prof_wire_late(void);
+
+/* no client waits for the calling thread */
+void prof_wire_idle(void);
 
 PROF_HIDDEN_END
 

@@ -18,16 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 
 #define PROF_SYMBOLIZER_SOCKET  STDIN_FILENO
 
 
+static void prof_symbolizer_limit(uint32_t cpu);
 static void prof_symbolizer_signals(void);
 static void prof_symbolizer_signal(int signo);
 static int prof_symbolizer_send(const prof_buf_t *b);
-static int prof_symbolizer_question(const prof_buf_t *b);
+static int prof_symbolizer_question(const prof_buf_t *b, uint32_t *more);
 static int prof_symbolizer_names(prof_wire_t *w,
     prof_symbolizer_question_t *q);
 static int prof_symbolizer_answer(prof_symbolizer_question_t *q);
@@ -41,6 +43,7 @@ int
 main(int argc, char **argv)
 {
     int            type;
+    uint32_t       more;
     socklen_t      len;
     prof_buf_t     b;
     struct pollfd  pfd;
@@ -70,6 +73,7 @@ main(int argc, char **argv)
     while (prof_symbolizer_send(&b) == PROF_OK) {
 
         (void) alarm(0);
+        prof_symbolizer_limit(0);
 
         if (poll(&pfd, 1, PROF_SYMBOLIZER_IDLE * 1000) != 1) {
             break;
@@ -77,24 +81,41 @@ main(int argc, char **argv)
 
         /* the worker may have closed its side, or lost this process */
 
-        (void) alarm(PROF_SYMBOLIZER_TIME
-                     + (prof_symbolizer_fetches() ? PROF_SYMBOLIZER_FETCH
-                                                  : 0));
+        (void) alarm(PROF_SYMBOLIZER_TIME);
+        prof_symbolizer_limit(PROF_SYMBOLIZER_CPU);
+
+        more = 0;
 
         if (prof_wire_receive(PROF_SYMBOLIZER_SOCKET, &b, UINT64_MAX)
             != PROF_OK
-            || prof_symbolizer_question(&b) != PROF_OK)
+            || prof_symbolizer_question(&b, &more) != PROF_OK)
         {
             break;
         }
 
         b.len = 0;
         prof_wire_u32(&b, PROF_WIRE_END);
+        prof_wire_u32(&b, more);
     }
 
     prof_buf_free(&b);
 
     return 0;
+}
+
+
+/* ends this process when it has used this time, in seconds; 0: no limit */
+
+static void
+prof_symbolizer_limit(uint32_t cpu)
+{
+    struct itimerval  limit;
+
+    memset(&limit, 0, sizeof(struct itimerval));
+
+    limit.it_value.tv_sec = cpu;
+
+    (void) setitimer(ITIMER_PROF, &limit, NULL);
 }
 
 
@@ -114,8 +135,8 @@ prof_symbolizer_signals(void)
 
     static char       stack[16384];
     static const int  signals[] = {
-        SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT,
-        SIGSEGV, SIGSYS, SIGTERM, SIGTRAP, SIGXCPU, SIGXFSZ
+        SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGPROF,
+        SIGQUIT, SIGSEGV, SIGSYS, SIGTERM, SIGTRAP, SIGXCPU, SIGXFSZ
     };
 
     memset(&ss, 0, sizeof(stack_t));
@@ -155,7 +176,7 @@ prof_symbolizer_send(const prof_buf_t *b)
 
 
 static int
-prof_symbolizer_question(const prof_buf_t *b)
+prof_symbolizer_question(const prof_buf_t *b, uint32_t *more)
 {
     int                          rc;
     uint32_t                     i, question;
@@ -189,6 +210,7 @@ prof_symbolizer_question(const prof_buf_t *b)
 
     if (rc == PROF_OK) {
         rc = prof_symbolizer_answer(&q);
+        *more = q.more;
     }
 
     for (i = 0; i < q.n; i++) {

@@ -24,9 +24,16 @@
 #include <elfutils/libdwfl.h>
 
 
-/* seconds for one question, and more if debuginfod servers may be asked */
+/*
+ * Seconds for one question: of processor time, so that a busy machine does not
+ * count; and until this process ends, because its worker may have lost it.
+ */
 
-#define PROF_SYMBOLIZER_TIME   3
+#define PROF_SYMBOLIZER_CPU    1
+#define PROF_SYMBOLIZER_TIME   60
+
+/* seconds for a file from a debuginfod server */
+
 #define PROF_SYMBOLIZER_FETCH  5
 
 /* the helper ends after this number of seconds without a question */
@@ -45,6 +52,8 @@ typedef struct {
     uint32_t        n;
     prof_symbol_t  *syms;           /* this struct owns the names */
     const char    **own;            /* names, or NULL */
+    uint32_t        more;           /* 1: there are other symbols than the
+                                       object's own, or lines */
 } prof_symbolizer_question_t;
 
 
@@ -73,7 +82,7 @@ int prof_symbolizer_open(prof_symbolizer_object_t *o,
     const prof_symbolizer_question_t *q);
 void prof_symbolizer_close(prof_symbolizer_object_t *o);
 
-/* looks up the names of symbols for all addresses of a question */
+/* looks up the names of symbols for all addresses of a question, and "more" */
 int prof_symbolizer_symbols(prof_symbolizer_object_t *o,
     prof_symbolizer_question_t *q);
 

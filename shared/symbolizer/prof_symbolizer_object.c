@@ -183,7 +183,7 @@ prof_symbolizer_symbols(prof_symbolizer_object_t *o,
     prof_symbolizer_question_t *q)
 {
     int          i, n;
-    Elf         *elf;
+    Elf         *elf, *own;
     uint32_t     first;
     GElf_Sym     sym;
     GElf_Addr    addr, bias;
@@ -192,6 +192,9 @@ prof_symbolizer_symbols(prof_symbolizer_object_t *o,
     const char  *name;
 
     n = dwfl_module_getsymtab(o->module);
+    own = dwfl_module_getelf(o->module, &bias);
+
+    q->more = dwfl_module_getdwarf(o->module, &bias) != NULL;
 
     for (i = 1; i < n; i++) {
 
@@ -200,6 +203,10 @@ prof_symbolizer_symbols(prof_symbolizer_object_t *o,
 
         if (name == NULL) {
             continue;
+        }
+
+        if (elf != own) {
+            q->more = 1;
         }
 
         /* addresses are relative to the object, in each of its files */

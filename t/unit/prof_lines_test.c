@@ -275,7 +275,7 @@ rename_frames(prof_profile_t *p, const char *root, uint32_t n,
 {
     uint32_t  renamed;
 
-    is_int(prof_profile_rename(p, root, &renamed), PROF_OK,
+    is_int(prof_profile_rename(p, root, 1, &renamed), PROF_OK,
            "%s: the profile gets new names", label);
     is_int(renamed, n, "%s - %u frames are renamed", label, n);
 }
