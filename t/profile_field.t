@@ -319,7 +319,7 @@ mkdir $t->testdir() . "/$_" for qw{ site site/big };
 $t->write_file("site/$_", "body { }\n" x 4000) for qw/ index.html style.css /;
 $t->write_file('site/maintenance.html', 'later');
 $t->write_file("site/$_", '') for qw/ index.php remote.php direct.php /;
-$t->write_file('site/big/file', 'x' x 20_000_000);
+$t->write_file('site/big/file', 'x' x 12_000_000);
 $t->write_file('truth.log', '');
 
 serve(8081, \&serve_http);
@@ -331,7 +331,7 @@ $t->run();
 
 my %requests = (
     static => [ [ '/style.css' ], [ '/none/' ], [ '/late', late => 0.2 ],
-                [ '/big/file', reads => 0.4 ] ],
+                [ '/big/file', reads => 0.8 ] ],
     blog => [ [ '/hello?wait=200' ], [ '/?wait=150', cookie => 1 ],
               ],
     forum => [ [ '/t/wait=150/body=100/' ],
