@@ -1,0 +1,331 @@
+
+/*
+ * Copyright (C) The ngx_http_profile_module authors
+ *
+ * Making and reading a turn log.
+ */
+
+
+#include "base/prof_clock.h"
+#include "turns/prof_turns.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+
+/* one request has two to three turns, and many runs are for no request */
+#define PROF_TURNS_PER_REQUEST  4
+
+#define PROF_TURNS_MIN          256
+
+
+static uint32_t prof_turns_count(size_t runs);
+static void prof_turns_mark(prof_turns_log_t *log, prof_turns_kind_e kind);
+static int prof_turns_copy_runs(const prof_turns_log_t *log, uint64_t from,
+    prof_turns_copy_t *copy);
+static int prof_turns_copy_requests(const prof_turns_log_t *log,
+    prof_turns_copy_t *copy);
+static int prof_turns_compare_runs(const void *one, const void *two);
+static int prof_turns_compare_requests(const void *one, const void *two);
+
+
+static const char  prof_turns_magic[8] = "NPTURNS";
+
+
+/* the largest power of two of records in this memory */
+
+static uint32_t
+prof_turns_count(size_t runs)
+{
+    uint32_t  n;
+
+    n = PROF_TURNS_MIN;
+
+    while (n < 1u << 30 && 2 * (size_t) n * sizeof(prof_turns_run_t) <= runs) {
+        n *= 2;
+    }
+
+    return n;
+}
+
+
+size_t
+prof_turns_size(size_t runs)
+{
+    uint32_t  n;
+
+    n = prof_turns_count(runs);
+
+    return sizeof(prof_turns_log_t)
+           + n * sizeof(prof_turns_run_t)
+           + n / PROF_TURNS_PER_REQUEST * sizeof(prof_turns_request_t);
+}
+
+
+void
+prof_turns_init(prof_turns_log_t *log, size_t runs)
+{
+    log->version = PROF_TURNS_VERSION;
+    log->run_size = sizeof(prof_turns_run_t);
+    log->request_size = sizeof(prof_turns_request_t);
+    log->nruns = prof_turns_count(runs);
+    log->nrequests = log->nruns / PROF_TURNS_PER_REQUEST;
+
+    memcpy(log->magic, prof_turns_magic, sizeof(prof_turns_magic));
+}
+
+
+void
+prof_turns_begin(prof_turns_log_t *log, uint64_t owner)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_REALTIME, &ts);
+
+    log->depth = 0;
+    log->ended = 0;
+    log->began = prof_clock(CLOCK_MONOTONIC);
+    log->wall = (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec - log->began;
+
+    prof_turns_mark(log, PROF_TURNS_BEGIN);
+
+    /* a reader that sees the owner also sees that it has no open run */
+
+    __atomic_store_n(&log->owner, owner, __ATOMIC_RELEASE);
+}
+
+
+void
+prof_turns_end(prof_turns_log_t *log)
+{
+    prof_turns_mark(log, PROF_TURNS_END);
+
+    log->depth = 0;
+    log->ended = 1;
+}
+
+
+static void
+prof_turns_mark(prof_turns_log_t *log, prof_turns_kind_e kind)
+{
+    prof_turns_run_t  *run;
+
+    run = prof_turns_next(log);
+
+    memset(run, 0, sizeof(prof_turns_run_t));
+
+    run->start = prof_clock(CLOCK_MONOTONIC);
+    run->end = run->start;
+    run->kind = kind;
+
+    prof_turns_written(log);
+}
+
+
+int
+prof_turns_read(const prof_turns_log_t *log, uint64_t from,
+    prof_turns_copy_t *copy)
+{
+    memset(copy, 0, sizeof(prof_turns_copy_t));
+
+    if (memcmp(log->magic, prof_turns_magic, sizeof(prof_turns_magic)) != 0
+        || log->version != PROF_TURNS_VERSION
+        || log->run_size != sizeof(prof_turns_run_t)
+        || log->request_size != sizeof(prof_turns_request_t))
+    {
+        return PROF_ERROR;
+    }
+
+    copy->log = *log;
+
+    if (prof_turns_copy_runs(log, from, copy) != PROF_OK
+        || prof_turns_copy_requests(log, copy) != PROF_OK)
+    {
+        prof_turns_free(copy);
+        return PROF_ERROR;
+    }
+
+    return PROF_OK;
+}
+
+
+/*
+ * Runs are written when they end, so the ring is ordered by their end, and the
+ * first run to copy is found from the newest one backwards.
+ */
+
+static int
+prof_turns_copy_runs(const prof_turns_log_t *log, uint64_t from,
+    prof_turns_copy_t *copy)
+{
+    size_t             i, n, lost;
+    uint64_t           first, last, now;
+    prof_turns_run_t  *ring;
+
+    ring = prof_turns_runs(log);
+
+    last = __atomic_load_n(&log->written, __ATOMIC_ACQUIRE);
+    first = last > log->nruns ? last - log->nruns : 0;
+
+    n = (size_t) (last - first);
+
+    for (i = 0; i < n; i++) {
+        if (ring[(last - 1 - i) & (log->nruns - 1)].end < from) {
+            break;
+        }
+    }
+
+    copy->from = (i == n && first) ? UINT64_MAX : from;
+
+    first = last - i;
+    n = i;
+
+    copy->runs = malloc((n + 1) * sizeof(prof_turns_run_t));
+    if (copy->runs == NULL) {
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        copy->runs[i] = ring[(first + i) & (log->nruns - 1)];
+    }
+
+    /* the writer may have written since then, and is writing one more */
+
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+
+    now = __atomic_load_n(&log->written, __ATOMIC_RELAXED) + 1;
+    lost = 0;
+
+    if (now > log->nruns && now - log->nruns > first) {
+        lost = (size_t) (now - log->nruns - first);
+        lost = lost < n ? lost : n;
+
+        copy->from = UINT64_MAX;
+    }
+
+    copy->nruns = n - lost;
+
+    if (copy->from == UINT64_MAX && copy->nruns) {
+        copy->from = copy->runs[lost].end;
+    }
+
+    memmove(copy->runs, copy->runs + lost,
+            copy->nruns * sizeof(prof_turns_run_t));
+
+    qsort(copy->runs, copy->nruns, sizeof(prof_turns_run_t),
+          prof_turns_compare_runs);
+
+    return PROF_OK;
+}
+
+
+/* an outer run begins with its inner run or before it, and ends later */
+
+static int
+prof_turns_compare_runs(const void *one, const void *two)
+{
+    const prof_turns_run_t  *a = one, *b = two;
+
+    if (a->start != b->start) {
+        return a->start < b->start ? -1 : 1;
+    }
+
+    return a->end > b->end ? -1 : a->end < b->end;
+}
+
+
+static int
+prof_turns_copy_requests(const prof_turns_log_t *log, prof_turns_copy_t *copy)
+{
+    size_t                       i, n;
+    uint32_t                     number, *numbers;
+    prof_turns_request_t        *to;
+    const prof_turns_request_t  *row;
+
+    n = copy->nruns + PROF_TURNS_DEPTH;
+
+    numbers = malloc(n * sizeof(uint32_t));
+    copy->requests = malloc(((n < log->nrequests) ? n : log->nrequests)
+                            * sizeof(prof_turns_request_t));
+
+    if (numbers == NULL || copy->requests == NULL) {
+        free(numbers);
+        return PROF_ERROR;
+    }
+
+    for (i = 0; i < copy->nruns; i++) {
+        numbers[i] = copy->runs[i].request;
+    }
+
+    for (i = 0; i < PROF_TURNS_DEPTH; i++) {
+        numbers[copy->nruns + i] = (i < copy->log.depth)
+                                   ? copy->log.open[i].request : 0;
+    }
+
+    qsort(numbers, n, sizeof(uint32_t), prof_turns_compare_requests);
+
+    for (i = 0; i < n; i++) {
+        number = numbers[i];
+
+        if (number == 0 || (i && number == numbers[i - 1])) {
+            continue;
+        }
+
+        row = prof_turns_requests(log) + (number & (log->nrequests - 1));
+
+        if (__atomic_load_n(&row->number, __ATOMIC_ACQUIRE) != number) {
+            continue;
+        }
+
+        to = &copy->requests[copy->nrequests];
+        *to = *row;
+
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+
+        if (__atomic_load_n(&row->number, __ATOMIC_RELAXED) != number) {
+            continue;
+        }
+
+        to->number = number;
+        to->len = to->len < PROF_TURNS_TEXT ? to->len : PROF_TURNS_TEXT;
+
+        copy->nrequests++;
+    }
+
+    free(numbers);
+
+    return PROF_OK;
+}
+
+
+static int
+prof_turns_compare_requests(const void *one, const void *two)
+{
+    uint32_t  a, b;
+
+    /* the number is the first member of a row */
+
+    a = *(const uint32_t *) one;
+    b = *(const uint32_t *) two;
+
+    return a < b ? -1 : a > b;
+}
+
+
+void
+prof_turns_free(prof_turns_copy_t *copy)
+{
+    free(copy->runs);
+    free(copy->requests);
+    memset(copy, 0, sizeof(prof_turns_copy_t));
+}
+
+
+const prof_turns_request_t *
+prof_turns_find(const prof_turns_copy_t *copy, uint32_t number)
+{
+    return number ? bsearch(&number, copy->requests, copy->nrequests,
+                            sizeof(prof_turns_request_t),
+                            prof_turns_compare_requests) : NULL;
+}
