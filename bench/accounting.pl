@@ -64,6 +64,7 @@ my @variants = (
                          . '$some { 1% 1; * 0; } '
                          . 'profile_keep $some rate=1000;' ],
     [ stalls => 'profile_stall_threshold 50ms;' ],
+    [ 'turn log' => 'profile_turn_log on;' ],
     [ continuous => 'profile_continuous on;' ],
     [ metrics => "server { listen unix:$dir/metrics; "
                  . 'location / { profile_metrics; } }' ],

@@ -51,7 +51,8 @@ my %server = (
     profile_buffer => [ '128k', '1m', '1024m' ],
 );
 
-my %http = (profile_max_captures => [ '1', '1000' ]);
+my %http = (profile_max_captures => [ '1', '1000' ],
+            profile_turn_log => [ 'on', 'off', 'on size=64k', 'on size=16m' ]);
 
 config_ok('without any directive', '', '', '');
 

@@ -118,6 +118,28 @@ for my $value (qw/ on off 00 2 /) {
                  qr/condition "$value" in "profile_if" directive, it must/);
 }
 
+# profile_turn_log
+
+for my $value (qw/ yes 1 ON /, '""') {
+    my $told = $value eq '""' ? '' : $value;
+
+    config_fails("profile_turn_log $value", "profile_turn_log $value;",
+                 qr/"$told" in "profile_turn_log".*"on" or "off"/);
+}
+
+config_fails('profile_turn_log off with a parameter',
+             'profile_turn_log off size=1m;',
+             qr/"size=1m" in "profile_turn_log".*only "on" takes/);
+
+for my $value (qw/ size= size=0 size=63k size=1025m size=x 1m SIZE=1m /) {
+    config_fails("profile_turn_log on $value", "profile_turn_log on $value;",
+                 qr/"$value" in "profile_turn_log".*from 64k to 1024m/);
+}
+
+config_fails('profile_turn_log twice',
+             'profile_turn_log on; profile_turn_log off;',
+             qr/"profile_turn_log" directive is duplicate/);
+
 # parameters of profile_continuous
 
 for my $value (qw/ frequency=0 frequency=101 frequency=x frequency= slice=999ms
@@ -263,7 +285,8 @@ like($out, qr/emerg.*"profile_endpoint" directive is not allowed here in .*:/,
 sub config_fails {
     my ($name, $lines, $re, $no_line, $more) = @_;
 
-    my $context = $lines =~ /^(?:profile_(?:max_captures|zone|store|continuous)
+    my $context = $lines =~ /^(?:profile_(?:max_captures|zone|store|continuous
+                                           |turn_log)
                                |proxy_cac
                                |limit_req_zone)/x
                   && $re !~ /not allowed/ ? 'http' : 'server';

@@ -64,7 +64,8 @@ typedef struct {
                                                  locations with their own
                                                  counters; 0: off */
     ngx_array_t                 locations;    /* ngx_http_profile_location_t:
-                                                 all that may get a place */
+                                                 all of them, for metrics and
+                                                 for the turn log */
     ngx_uint_t                  max_captures;
     ngx_array_t                *local;        /* the default list of
                                                  profile_allow; NULL: unused */
@@ -80,6 +81,8 @@ typedef struct {
                                                  beside the module */
     ngx_flag_t                  kernel;       /* profile_kernel; unset: off */
     ngx_flag_t                  context;      /* profile_context */
+    size_t                      turn_log;     /* bytes of runs for a worker; 0:
+                                                 off */
 
     /* the phase engine's entries, from init_process on */
 
@@ -144,6 +147,8 @@ typedef struct {
                                                 inherited */
     ngx_uint_t                 metrics;      /* profile_metrics; it is not
                                                 inherited */
+    uint16_t                   entry;        /* in the turn log: its index in
+                                                "locations" and 1; 0: none */
     ngx_uint_t                 place;        /* of its metrics; the master sets
                                                 it before it starts workers */
     ngx_uint_t                 number;       /* identifies the location, or the

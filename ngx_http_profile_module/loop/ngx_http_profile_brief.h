@@ -83,6 +83,10 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
     tr->lost = 0;
     tr->since = ngx_http_profile_current->start;
 
+    if (ngx_http_profile_logs_turns()) {
+        ngx_http_profile_log_first(tr);
+    }
+
     ngx_memzero(&tr->waited, offsetof(ngx_http_profile_track_t, client)
                              - offsetof(ngx_http_profile_track_t, waited));
 

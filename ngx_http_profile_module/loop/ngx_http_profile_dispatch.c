@@ -394,6 +394,7 @@ PROF_GLUE_INLINE void
 ngx_http_profile_leave_tail(ngx_http_profile_run_t *run, uint64_t now)
 {
     ngx_http_profile_count_call(run->start, now);
+    ngx_http_profile_log_run(run, now);
 
     ngx_http_profile_loop.since = now;
 

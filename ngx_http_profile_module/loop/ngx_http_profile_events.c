@@ -313,6 +313,11 @@ ngx_http_profile_iterate(ngx_cycle_t *cycle, ngx_msec_t timer,
     loop->updated = loop->poll_end;
     loop->since = loop->poll_end;
 
+    if (ngx_http_profile_logs_turns() && ngx_http_profile_slept()) {
+        prof_turns_slept(&ngx_http_profile_turn_log, loop->poll_start,
+                         loop->poll_end);
+    }
+
     arrived = 0;
 
     if (ngx_http_profile_handlers.table) {

@@ -107,6 +107,8 @@ struct ngx_http_profile_track_s {
     unsigned                      wrapped:1; /* pointers are replaced, by this
                                                 room */
 
+    uint32_t                      number;    /* in the turn log; 0: none */
+
     u_char                        described; /* flag: "context" is written */
     u_char                        accounted; /* flag: also without a capture */
 
@@ -310,11 +312,32 @@ extern ngx_http_profile_observers_t  ngx_http_profile_observers;
 void ngx_http_profile_add_running(ngx_http_profile_running_pt running);
 void ngx_http_profile_remove_running(ngx_http_profile_running_pt running);
 
+/*
+ * The turn log of this process.  The room "turns" owns the memory, and this
+ * room writes.
+ */
+extern prof_turns_writer_t           ngx_http_profile_turn_log;
+
+#define ngx_http_profile_logs_turns()  (ngx_http_profile_turn_log.log != NULL)
+
 /* the number of reasons to look at requests without a trigger */
 extern ngx_uint_t  ngx_http_profile_all;
 
 /* the innermost run, or NULL */
 extern ngx_http_profile_run_t       *ngx_http_profile_current;
+
+/* writes the first turn of the request to the turn log, which is on */
+void ngx_http_profile_log_first(ngx_http_profile_track_t *tr);
+
+/*
+ * Handlers of the rewrite phase, when the request has a location, and of the
+ * log phase, before ngx_http_profile_account_log()
+ */
+ngx_int_t ngx_http_profile_log_located(ngx_http_request_t *r);
+ngx_int_t ngx_http_profile_log_logged(ngx_http_request_t *r);
+
+/* the turn log gets the id of the request's profile */
+void ngx_http_profile_log_id(ngx_http_profile_track_t *tr);
 
 /* takes the time since the last charge as the profiler's: it is not charged */
 void ngx_http_profile_forgive(void);

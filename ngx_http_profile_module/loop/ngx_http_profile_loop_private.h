@@ -270,6 +270,13 @@ void ngx_http_profile_own_event(ngx_http_profile_track_t *tr,
     ngx_event_t *ev);
 void ngx_http_profile_disown_event(ngx_event_t *ev);
 
+/* ngx_http_profile_turn_log.c: the run ends, which the turn log has */
+
+/* the current run is a turn that could have begun at this time */
+void ngx_http_profile_log_woken(ngx_http_profile_wake_t *wake, uint64_t ready);
+
+void ngx_http_profile_log_leave(ngx_http_profile_run_t *run, uint64_t now);
+
 /* ngx_http_profile_turn.c: turns */
 
 /*
@@ -322,6 +329,25 @@ ngx_http_profile_init_run(ngx_http_profile_run_t *run,
 
     ngx_http_profile_current = run;
     ngx_http_profile_spot.top = run->top;
+
+    if (ngx_http_profile_logs_turns()) {
+        prof_turns_enter(&ngx_http_profile_turn_log, run->start, handler);
+
+        if (tr) {
+            prof_turns_own(&ngx_http_profile_turn_log, tr->number);
+        }
+    }
+}
+
+
+/* the run ends; the turn log may be off since a part of it */
+
+PROF_GLUE_INLINE void
+ngx_http_profile_log_run(ngx_http_profile_run_t *run, uint64_t now)
+{
+    if (ngx_http_profile_turn_log.depth) {
+        ngx_http_profile_log_leave(run, now);
+    }
 }
 
 

@@ -39,6 +39,8 @@ PROF_HOT_DATA ngx_http_profile_loop_t           ngx_http_profile_loop;
 PROF_HOT_DATA ngx_http_profile_observers_t      ngx_http_profile_observers;
 PROF_HOT_DATA ngx_http_profile_run_t           *ngx_http_profile_current;
 
+PROF_HOT_DATA prof_turns_writer_t               ngx_http_profile_turn_log;
+
 PROF_HOT_DATA prof_watch_t                     *ngx_http_profile_watch;
 PROF_HOT_DATA prof_watch_spot_t                 ngx_http_profile_spot;
 

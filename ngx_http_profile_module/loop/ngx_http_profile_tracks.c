@@ -75,6 +75,7 @@ ngx_http_profile_lasting(ngx_http_profile_track_t *tr)
     if (tr) {
         tr->accounted = 1;
         tr->begun = 1;
+        tr->number = brief->number;
         tr->closed = brief->closed;
         tr->start = brief->start;
         tr->since = brief->since;

@@ -127,11 +127,20 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
         ready = ngx_http_profile_ready(tr, wake, run.start);
         ngx_http_profile_account_gap(tr, wake, ready, run.start);
 
+        if (ngx_http_profile_logs_turns()) {
+            ngx_http_profile_log_woken(wake, ready);
+        }
+
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
                        "profile: turn of %p, event %p, ready for %L ns",
                        tr->request, wake->event, run.start - ready);
 
     } else {
+
+        if (ngx_http_profile_logs_turns() && tr->number == 0) {
+            ngx_http_profile_log_first(tr);
+        }
+
         ngx_http_profile_account_start(tr, run.start);
 
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
@@ -378,6 +387,8 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
     }
 
     now = ngx_http_profile_charge(run);
+
+    ngx_http_profile_log_run(run, now);
 
     ngx_http_profile_current = run->prev;
     ngx_http_profile_spot.top = run->prev ? run->prev->top : 0;
@@ -629,6 +640,11 @@ PROF_HOT ngx_int_t
 ngx_http_profile_account_begin(ngx_http_profile_track_t *tr)
 {
     if (ngx_http_profile_adopt(tr, tr->request) == NGX_OK) {
+
+        if (ngx_http_profile_logs_turns()) {
+            ngx_http_profile_log_first(tr);
+        }
+
         ngx_http_profile_account_start(tr, ngx_http_profile_current->start);
 
         if (ngx_http_profile_observers.notes_begin) {

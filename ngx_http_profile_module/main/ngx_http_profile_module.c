@@ -20,6 +20,7 @@
 #include "console/ngx_http_profile_console.h"
 #include "main/ngx_http_profile_process.h"
 #include "main/ngx_http_profile_rooms.h"
+#include "turns/ngx_http_profile_turns.h"
 #include "workers/ngx_http_profile_workers.h"
 
 
@@ -49,6 +50,7 @@ static const ngx_http_profile_route_t  *ngx_http_profile_all_routes[] = {
     ngx_http_profile_console_routes,
     ngx_http_profile_bar_routes,
     ngx_http_profile_workers_routes,
+    ngx_http_profile_turns_routes,
     NULL
 };
 
@@ -412,6 +414,17 @@ ngx_http_profile_init(ngx_conf_t *cf)
         && ngx_http_profile_first_handler(cf, NGX_HTTP_LOG_PHASE,
                                           ngx_http_profile_account_log)
            != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (pmcf->turn_log
+        && (ngx_http_profile_first_handler(cf, NGX_HTTP_REWRITE_PHASE,
+                                           ngx_http_profile_log_located)
+            != NGX_OK
+            || ngx_http_profile_first_handler(cf, NGX_HTTP_LOG_PHASE,
+                                              ngx_http_profile_log_logged)
+               != NGX_OK))
     {
         return NGX_ERROR;
     }

@@ -15,6 +15,7 @@
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "loop/ngx_http_profile_brief.h"
+#include "turns/ngx_http_profile_turns.h"
 #include "metrics/ngx_http_profile_metrics.h"
 #include "request/ngx_http_profile_object.h"
 #include "roles/ngx_http_profile_roles.h"
@@ -80,6 +81,7 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     /* a process without a master does not start again for a configuration */
 
     ngx_http_profile_metrics_init(cycle);
+    ngx_http_profile_turns_init(cycle);
 
     if (ngx_http_profile_serves) {
         ngx_http_profile_keep_zones(cycle);
@@ -276,6 +278,7 @@ ngx_http_profile_unload(void *data)
 
     ngx_http_profile_inbox_close();
     ngx_http_profile_metrics_close();
+    ngx_http_profile_turns_close();
     ngx_http_profile_kernel_close();
     (void) prof_profile_roles(NULL, 0);
     prof_profile_forget();
@@ -405,6 +408,7 @@ ngx_http_profile_configure(ngx_cycle_t *cycle,
     ngx_http_profile_everywhere = on && !pmcf->untracked;
     ngx_http_profile_stall_observe(on ? (uint64_t) pmcf->stall * 1000000 : 0);
     ngx_http_profile_metrics_open(cycle);
+    ngx_http_profile_turns_open(cycle);
     ngx_http_profile_slice_configure(pmcf ? pmcf->continuous : NULL);
     ngx_http_profile_context_open(cycle, on && pmcf->context);
     ngx_http_profile_brief_asked = on && ngx_http_profile_asks_times(cycle);
@@ -433,6 +437,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
 
     ngx_http_profile_inbox_close();
     ngx_http_profile_metrics_close();
+    ngx_http_profile_turns_close();
     ngx_http_profile_kernel_close();
     (void) prof_profile_roles(NULL, 0);
     prof_profile_forget();

@@ -18,6 +18,7 @@
 PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_room_t  ngx_http_profile_console_room;
+extern ngx_http_profile_room_t  ngx_http_profile_turns_room;
 extern ngx_http_profile_room_t  ngx_http_profile_metrics_room;
 extern ngx_http_profile_room_t  ngx_http_profile_context_room;
 extern ngx_http_profile_room_t  ngx_http_profile_workers_room;
@@ -41,6 +42,7 @@ static void ngx_http_profile_add_commands(void);
 
 static ngx_http_profile_room_t  *ngx_http_profile_rooms[] = {
     &ngx_http_profile_console_room,
+    &ngx_http_profile_turns_room,
     &ngx_http_profile_metrics_room,
     &ngx_http_profile_context_room,
     &ngx_http_profile_workers_room,

@@ -102,7 +102,7 @@ ngx_http_profile_metrics_merge(ngx_conf_t *cf,
 
     pmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_profile_module);
 
-    if (pmcf->places == 0) {
+    if (pmcf->places == 0 && pmcf->turn_log == 0) {
         return NGX_CONF_OK;
     }
 
@@ -112,6 +112,9 @@ ngx_http_profile_metrics_merge(ngx_conf_t *cf,
     }
 
     cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+
+    conf->entry = (pmcf->locations.nelts <= UINT16_MAX)
+                   ? (uint16_t) pmcf->locations.nelts : 0;
 
     location->conf = conf;
     location->server = cscf->server_name;

@@ -9,6 +9,7 @@
 #include "base/prof_clock.h"
 #include "turns/prof_turns.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,10 +19,14 @@
 #define PROF_TURNS_PER_REQUEST  4
 
 #define PROF_TURNS_MIN          256
+#define PROF_TURNS_MAX          (1 << 30)
 
 
-static uint32_t prof_turns_count(size_t runs);
-static void prof_turns_mark(prof_turns_log_t *log, prof_turns_kind_e kind);
+static uint32_t prof_turns_nruns(size_t runs);
+static uint32_t prof_turns_nrequests(uint32_t nruns);
+static void prof_turns_mark(prof_turns_writer_t *w, prof_turns_kind_e kind);
+static void prof_turns_copy_open(const prof_turns_log_t *log,
+    prof_turns_copy_t *copy);
 static int prof_turns_copy_runs(const prof_turns_log_t *log, uint64_t from,
     prof_turns_copy_t *copy);
 static int prof_turns_copy_requests(const prof_turns_log_t *log,
@@ -33,18 +38,24 @@ static int prof_turns_compare_requests(const void *one, const void *two);
 static const char  prof_turns_magic[8] = "NPTURNS";
 
 
-/* the largest power of two of records in this memory */
+static uint32_t
+prof_turns_nruns(size_t runs)
+{
+    size_t  n;
+
+    n = runs / sizeof(prof_turns_run_t);
+
+    return (uint32_t) (n < PROF_TURNS_MIN ? PROF_TURNS_MIN
+                       : n < PROF_TURNS_MAX ? n : PROF_TURNS_MAX);
+}
+
 
 static uint32_t
-prof_turns_count(size_t runs)
+prof_turns_nrequests(uint32_t nruns)
 {
     uint32_t  n;
 
-    n = PROF_TURNS_MIN;
-
-    while (n < 1u << 30 && 2 * (size_t) n * sizeof(prof_turns_run_t) <= runs) {
-        n *= 2;
-    }
+    for (n = 1; 2 * n <= nruns / PROF_TURNS_PER_REQUEST; n *= 2) { /* void */ }
 
     return n;
 }
@@ -55,11 +66,11 @@ prof_turns_size(size_t runs)
 {
     uint32_t  n;
 
-    n = prof_turns_count(runs);
+    n = prof_turns_nruns(runs);
 
     return sizeof(prof_turns_log_t)
            + n * sizeof(prof_turns_run_t)
-           + n / PROF_TURNS_PER_REQUEST * sizeof(prof_turns_request_t);
+           + prof_turns_nrequests(n) * sizeof(prof_turns_request_t);
 }
 
 
@@ -69,26 +80,34 @@ prof_turns_init(prof_turns_log_t *log, size_t runs)
     log->version = PROF_TURNS_VERSION;
     log->run_size = sizeof(prof_turns_run_t);
     log->request_size = sizeof(prof_turns_request_t);
-    log->nruns = prof_turns_count(runs);
-    log->nrequests = log->nruns / PROF_TURNS_PER_REQUEST;
+    log->nruns = prof_turns_nruns(runs);
+    log->nrequests = prof_turns_nrequests(log->nruns);
 
     memcpy(log->magic, prof_turns_magic, sizeof(prof_turns_magic));
 }
 
 
 void
-prof_turns_begin(prof_turns_log_t *log, uint64_t owner)
+prof_turns_begin(prof_turns_writer_t *w, prof_turns_log_t *log, uint64_t owner)
 {
     struct timespec  ts;
 
     (void) clock_gettime(CLOCK_REALTIME, &ts);
+
+    w->log = log;
+    w->run = prof_turns_runs(log) + log->written % log->nruns;
+    w->last = prof_turns_runs(log) + log->nruns - 1;
+    w->rows = prof_turns_requests(log);
+    w->mask = log->nrequests - 1;
+    w->row = NULL;
+    w->depth = 0;
 
     log->depth = 0;
     log->ended = 0;
     log->began = prof_clock(CLOCK_MONOTONIC);
     log->wall = (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec - log->began;
 
-    prof_turns_mark(log, PROF_TURNS_BEGIN);
+    prof_turns_mark(w, PROF_TURNS_BEGIN);
 
     /* a reader that sees the owner also sees that it has no open run */
 
@@ -97,29 +116,25 @@ prof_turns_begin(prof_turns_log_t *log, uint64_t owner)
 
 
 void
-prof_turns_end(prof_turns_log_t *log)
+prof_turns_end(prof_turns_writer_t *w)
 {
-    prof_turns_mark(log, PROF_TURNS_END);
+    prof_turns_mark(w, PROF_TURNS_END);
 
-    log->depth = 0;
-    log->ended = 1;
+    w->log->depth = 0;
+    w->log->ended = 1;
+
+    w->log = NULL;
+    w->depth = 0;
 }
 
 
 static void
-prof_turns_mark(prof_turns_log_t *log, prof_turns_kind_e kind)
+prof_turns_mark(prof_turns_writer_t *w, prof_turns_kind_e kind)
 {
-    prof_turns_run_t  *run;
+    prof_turns_set(w->run, prof_clock(CLOCK_MONOTONIC), 0, kind, 0);
+    w->run->end = w->run->start;
 
-    run = prof_turns_next(log);
-
-    memset(run, 0, sizeof(prof_turns_run_t));
-
-    run->start = prof_clock(CLOCK_MONOTONIC);
-    run->end = run->start;
-    run->kind = kind;
-
-    prof_turns_written(log);
+    prof_turns_written(w);
 }
 
 
@@ -139,6 +154,8 @@ prof_turns_read(const prof_turns_log_t *log, uint64_t from,
 
     copy->log = *log;
 
+    prof_turns_copy_open(log, copy);
+
     if (prof_turns_copy_runs(log, from, copy) != PROF_OK
         || prof_turns_copy_requests(log, copy) != PROF_OK)
     {
@@ -147,6 +164,29 @@ prof_turns_read(const prof_turns_log_t *log, uint64_t from,
     }
 
     return PROF_OK;
+}
+
+
+/* the open runs of a living process may be torn, those of a dead one are not */
+
+static void
+prof_turns_copy_open(const prof_turns_log_t *log, prof_turns_copy_t *copy)
+{
+    size_t    i;
+    uint32_t  depth;
+
+    depth = copy->log.depth;
+    depth = depth < PROF_TURNS_DEPTH ? depth : PROF_TURNS_DEPTH;
+
+    for (i = 0; i + 1 < depth; i++) {
+        copy->open[i] = copy->log.outer[i];
+    }
+
+    if (depth) {
+        copy->open[i] = prof_turns_runs(log)[copy->log.written % log->nruns];
+    }
+
+    copy->nopen = depth;
 }
 
 
@@ -171,7 +211,7 @@ prof_turns_copy_runs(const prof_turns_log_t *log, uint64_t from,
     n = (size_t) (last - first);
 
     for (i = 0; i < n; i++) {
-        if (ring[(last - 1 - i) & (log->nruns - 1)].end < from) {
+        if (ring[(last - 1 - i) % log->nruns].end < from) {
             break;
         }
     }
@@ -187,7 +227,7 @@ prof_turns_copy_runs(const prof_turns_log_t *log, uint64_t from,
     }
 
     for (i = 0; i < n; i++) {
-        copy->runs[i] = ring[(first + i) & (log->nruns - 1)];
+        copy->runs[i] = ring[(first + i) % log->nruns];
     }
 
     /* the writer may have written since then, and is writing one more */
@@ -243,10 +283,10 @@ prof_turns_copy_requests(const prof_turns_log_t *log, prof_turns_copy_t *copy)
     prof_turns_request_t        *to;
     const prof_turns_request_t  *row;
 
-    n = copy->nruns + PROF_TURNS_DEPTH;
+    n = copy->nruns + copy->nopen;
 
-    numbers = malloc(n * sizeof(uint32_t));
-    copy->requests = malloc(((n < log->nrequests) ? n : log->nrequests)
+    numbers = malloc((n + 1) * sizeof(uint32_t));
+    copy->requests = malloc(((n < log->nrequests) ? n + 1 : log->nrequests)
                             * sizeof(prof_turns_request_t));
 
     if (numbers == NULL || copy->requests == NULL) {
@@ -258,9 +298,8 @@ prof_turns_copy_requests(const prof_turns_log_t *log, prof_turns_copy_t *copy)
         numbers[i] = copy->runs[i].request;
     }
 
-    for (i = 0; i < PROF_TURNS_DEPTH; i++) {
-        numbers[copy->nruns + i] = (i < copy->log.depth)
-                                   ? copy->log.open[i].request : 0;
+    for (i = 0; i < copy->nopen; i++) {
+        numbers[copy->nruns + i] = copy->open[i].request;
     }
 
     qsort(numbers, n, sizeof(uint32_t), prof_turns_compare_requests);
@@ -285,6 +324,11 @@ prof_turns_copy_requests(const prof_turns_log_t *log, prof_turns_copy_t *copy)
 
         if (__atomic_load_n(&row->number, __ATOMIC_RELAXED) != number) {
             continue;
+        }
+
+        if (to->status == 0) {
+            memset(&to->bytes, 0, offsetof(prof_turns_request_t, len)
+                                  - offsetof(prof_turns_request_t, bytes));
         }
 
         to->number = number;

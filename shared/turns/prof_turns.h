@@ -10,8 +10,9 @@
  * may read at any time.  A reader copies the rings and leaves out what the
  * writer may have overwritten meanwhile.
  *
- * The run that has not ended yet is not in the ring.  It is in the array
- * "open", outermost first, so it can be found after the process was killed.
+ * The record of a run is made when the run begins, at the place behind the
+ * last one, so it is there after the process was killed.  While a run is nested
+ * in another one, the record of the outer run is in the array "outer".
  *
  * All times are nanoseconds of prof_now().  Addresses of functions are those
  * of the writing process.
@@ -32,10 +33,10 @@
 /* the layout of all structs below; a reader refuses any other version */
 #define PROF_TURNS_VERSION   1
 
-/* runs that are nested deeper are in the ring, but not in "open" */
+/* runs that are nested deeper than this are not logged */
 #define PROF_TURNS_DEPTH     8
 
-#define PROF_TURNS_TEXT      104
+#define PROF_TURNS_TEXT      108
 
 
 /* what a record is about */
@@ -75,49 +76,71 @@ typedef struct {
 } prof_turns_run_t;
 
 
+/* as in a sockaddr_in or sockaddr_in6; an address of IPv4 has 4 bytes */
+
 typedef struct {
-    uint32_t    number;      /* 0: not used yet */
-    uint16_t    status;      /* 0: not logged yet */
-    uint16_t    location;
-    uint64_t    start;
-    uint64_t    bytes;       /* sent to the client */
-    uint8_t     id[16];      /* of its profile, or zeros */
-    uint8_t     client[16];  /* IPv6, or a mapped IPv4 address; zeros: none */
-    uint8_t     upstream[16];
-    uint16_t    client_port;
-    uint16_t    upstream_port;
-    uint16_t    len;         /* of the text */
-    uint16_t    cut;         /* bytes of the text that did not fit */
-    char        text[PROF_TURNS_TEXT];   /* method and URI */
-    uint64_t    end;         /* 0: not logged yet */
+    uint16_t    family;      /* 0: none */
+    uint16_t    port;        /* in network byte order */
+    uint8_t     address[16];
+} prof_turns_address_t;
+
+
+typedef struct {
+    uint32_t                number;      /* 0: not used yet */
+    uint16_t                status;      /* 0: not logged yet */
+    uint16_t                location;
+    uint64_t                start;
+
+    /* the members below are set when the request is logged */
+
+    uint64_t                bytes;       /* sent to the client */
+    uint8_t                 id[16];      /* of its profile, or zeros */
+    prof_turns_address_t    client;
+    prof_turns_address_t    upstream;
+
+    /* these are set when the request begins, as those above are */
+
+    uint16_t                len;         /* of the text */
+    uint16_t                cut;         /* bytes that did not fit */
+    char                    text[PROF_TURNS_TEXT];   /* method and URI */
 } prof_turns_request_t;
 
 
 typedef struct {
-    uint64_t    start;
-    uint64_t    handler;
-    uint32_t    request;
-    uint32_t    flags;
-} prof_turns_open_t;
+    char                    magic[8];
+    uint32_t                version;
+    uint32_t                run_size;
+    uint32_t                request_size;
+    uint32_t                nruns;
+    uint32_t                nrequests;   /* a power of two */
+    uint32_t                ended;       /* flag: the writer ended by itself */
+    uint64_t                owner;       /* the writing process, as the caller
+                                            identifies processes; 0: none */
+    uint64_t                tag;         /* of the caller: to find the names of
+                                            locations */
+    uint64_t                began;       /* when this process began */
+    uint64_t                wall;        /* ns since the Epoch at the time 0 */
+    uint64_t                written;     /* runs that ended, in the life of the
+                                            log */
+    uint32_t                requests;    /* number of the last request */
+    uint32_t                depth;       /* of runs that have not ended */
+    prof_turns_run_t        outer[PROF_TURNS_DEPTH];
+} prof_turns_log_t;
 
+
+/* the writing process */
 
 typedef struct {
-    char                magic[8];
-    uint32_t            version;
-    uint32_t            run_size;
-    uint32_t            request_size;
-    uint32_t            nruns;       /* a power of two, as nrequests */
-    uint32_t            nrequests;
-    uint32_t            ended;       /* flag: the writer ended by itself */
-    uint64_t            owner;       /* the writing process, as the caller
-                                        identifies processes; 0: none */
-    uint64_t            began;       /* when this process began */
-    uint64_t            wall;        /* ns since the Epoch at prof_now() == 0 */
-    uint64_t            written;     /* runs in the life of the log */
-    uint32_t            requests;    /* number of the last request */
-    uint32_t            depth;       /* of open runs */
-    prof_turns_open_t   open[PROF_TURNS_DEPTH];
-} prof_turns_log_t;
+    prof_turns_log_t       *log;         /* NULL: off */
+    prof_turns_run_t       *run;         /* the record of the innermost run, or
+                                            the next one */
+    prof_turns_run_t       *last;        /* of the ring */
+    prof_turns_request_t   *rows;
+    uint32_t                mask;        /* of numbers, to find rows */
+    prof_turns_request_t   *row;         /* of the innermost run's request, or
+                                            NULL */
+    uint32_t                depth;       /* as in the log */
+} prof_turns_writer_t;
 
 
 /* a copy of a log; runs are ordered by their start */
@@ -130,6 +153,9 @@ typedef struct {
     size_t                 nrequests;
     uint64_t               from;         /* all runs that ended later are
                                             there */
+    prof_turns_run_t       open[PROF_TURNS_DEPTH];   /* not ended yet, the
+                                                        outermost first */
+    size_t                 nopen;
 } prof_turns_copy_t;
 
 
@@ -158,8 +184,9 @@ void prof_turns_init(prof_turns_log_t *log, size_t runs);
  * A process begins and ends to write.  prof_turns_begin() keeps the records of
  * the process before it, whose open runs are forgotten.
  */
-void prof_turns_begin(prof_turns_log_t *log, uint64_t owner);
-void prof_turns_end(prof_turns_log_t *log);
+void prof_turns_begin(prof_turns_writer_t *w, prof_turns_log_t *log,
+    uint64_t owner);
+void prof_turns_end(prof_turns_writer_t *w);
 
 /*
  * Copies what ended after "from", and the requests of it.  Returns PROF_ERROR
@@ -199,90 +226,55 @@ prof_turns_requests(const prof_turns_log_t *log)
 }
 
 
-/* a run begins; the open run is complete before it counts */
+static inline void
+prof_turns_set(prof_turns_run_t *run, uint64_t start, uint64_t handler,
+    uint8_t kind, uint32_t flags)
+{
+    run->start = start;
+    run->end = 0;
+    run->handler = handler;
+    run->request = 0;
+    run->stall = 0;
+    run->location = 0;
+    run->cause = 0;
+    run->kind = kind;
+    run->flags = flags;
+}
+
+
+/* the record of w->run is complete */
 
 static inline void
-prof_turns_enter(prof_turns_log_t *log, uint64_t start, uint64_t handler)
+prof_turns_written(prof_turns_writer_t *w)
 {
-    prof_turns_open_t  *open;
+    prof_turns_log_t  *log;
 
-    open = &log->open[log->depth % PROF_TURNS_DEPTH];
+    log = w->log;
 
-    open->start = start;
-    open->handler = handler;
-    open->request = 0;
-    open->flags = 0;
+    w->run = (w->run == w->last) ? prof_turns_runs(log) : w->run + 1;
 
-    __atomic_store_n(&log->depth, log->depth + 1, __ATOMIC_RELEASE);
-}
-
-
-/* the innermost open run */
-
-static inline prof_turns_open_t *
-prof_turns_inner(prof_turns_log_t *log)
-{
-    return &log->open[(log->depth - 1) % PROF_TURNS_DEPTH];
-}
-
-
-/*
- * Returns the record that is written next.  The caller sets all members, and
- * then calls prof_turns_written().
- */
-
-static inline prof_turns_run_t *
-prof_turns_next(prof_turns_log_t *log)
-{
-    return prof_turns_runs(log) + (log->written & (log->nruns - 1));
-}
-
-
-static inline void
-prof_turns_written(prof_turns_log_t *log)
-{
     __atomic_store_n(&log->written, log->written + 1, __ATOMIC_RELEASE);
 }
 
 
-static inline void
-prof_turns_leave(prof_turns_log_t *log)
-{
-    __atomic_store_n(&log->depth, log->depth - 1, __ATOMIC_RELEASE);
-}
-
-
-/*
- * Returns the row of a new request, whose number is set.  The caller sets the
- * other members, of which a reader may see old values until then.
- */
-
-static inline prof_turns_request_t *
-prof_turns_add_request(prof_turns_log_t *log)
-{
-    uint32_t               number;
-    prof_turns_request_t  *request;
-
-    number = log->requests + 1;
-    number += (number == 0);
-
-    request = prof_turns_requests(log) + (number & (log->nrequests - 1));
-
-    __atomic_store_n(&request->number, 0, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-
-    log->requests = number;
-
-    return request;
-}
-
-
-/* publishes the row */
+/* a run begins; the log is on */
 
 static inline void
-prof_turns_added(prof_turns_log_t *log, prof_turns_request_t *request)
+prof_turns_enter(prof_turns_writer_t *w, uint64_t start, uint64_t handler)
 {
-    __atomic_store_n(&request->number, log->requests, __ATOMIC_RELEASE);
+    if (w->depth == 0) {
+        prof_turns_set(w->run, start, handler, PROF_TURNS_RUN, 0);
+
+    } else if (w->depth < PROF_TURNS_DEPTH) {
+        w->log->outer[w->depth - 1] = *w->run;
+        prof_turns_set(w->run, start, handler, PROF_TURNS_RUN,
+                       PROF_TURNS_NESTED);
+    }
+
+    w->row = NULL;
+    w->depth++;
+
+    __atomic_store_n(&w->log->depth, w->depth, __ATOMIC_RELEASE);
 }
 
 
@@ -291,11 +283,128 @@ prof_turns_added(prof_turns_log_t *log, prof_turns_request_t *request)
 static inline prof_turns_request_t *
 prof_turns_row(prof_turns_log_t *log, uint32_t number)
 {
-    prof_turns_request_t  *request;
+    prof_turns_request_t  *row;
 
-    request = prof_turns_requests(log) + (number & (log->nrequests - 1));
+    row = prof_turns_requests(log) + (number & (log->nrequests - 1));
 
-    return (number && request->number == number) ? request : NULL;
+    return (number && row->number == number) ? row : NULL;
+}
+
+
+/* returns whether the innermost run has a record */
+
+static inline int
+prof_turns_open(const prof_turns_writer_t *w)
+{
+    return w->depth - 1 < PROF_TURNS_DEPTH;
+}
+
+
+/* the innermost run is for this request */
+
+static inline void
+prof_turns_own(prof_turns_writer_t *w, uint32_t number)
+{
+    if (prof_turns_open(w)) {
+        w->run->request = number;
+        w->row = prof_turns_row(w->log, number);
+    }
+}
+
+
+/* the innermost run could have begun this time before it did, in ns */
+
+static inline void
+prof_turns_stalled(prof_turns_writer_t *w, uint64_t ns)
+{
+    if (prof_turns_open(w)) {
+        w->run->stall = ns < UINT32_MAX ? (uint32_t) ns : UINT32_MAX;
+    }
+}
+
+
+/* the innermost run ends; there is one.  flags are added to its record */
+
+static inline void
+prof_turns_leave(prof_turns_writer_t *w, uint64_t end, uint32_t flags)
+{
+    prof_turns_log_t  *log;
+
+    log = w->log;
+
+    if (prof_turns_open(w)) {
+        w->run->end = end;
+        w->run->location = w->row ? w->row->location : 0;
+        w->run->flags |= flags;
+
+        prof_turns_written(w);
+    }
+
+    w->depth--;
+
+    if (w->depth) {
+
+        /* the outer run goes on */
+
+        if (w->depth < PROF_TURNS_DEPTH) {
+            *w->run = log->outer[w->depth - 1];
+        }
+
+        w->row = prof_turns_open(w) ? prof_turns_row(log, w->run->request)
+                                    : NULL;
+    }
+
+    __atomic_store_n(&log->depth, w->depth, __ATOMIC_RELEASE);
+}
+
+
+/* the thread has waited for events, outside of runs; the log is on */
+
+static inline void
+prof_turns_slept(prof_turns_writer_t *w, uint64_t start, uint64_t end)
+{
+    prof_turns_set(w->run, start, 0, PROF_TURNS_SLEEP, 0);
+    w->run->end = end;
+
+    prof_turns_written(w);
+}
+
+
+/*
+ * Returns the row of a new request.  The caller sets its members other than
+ * the number, and calls prof_turns_added(), which returns the number.
+ */
+
+static inline prof_turns_request_t *
+prof_turns_add(prof_turns_writer_t *w)
+{
+    uint32_t               number;
+    prof_turns_request_t  *row;
+
+    number = w->log->requests + 1;
+    number += (number == 0);
+
+    w->log->requests = number;
+
+    row = w->rows + (number & w->mask);
+
+    __atomic_store_n(&row->number, 0, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+
+    return row;
+}
+
+
+static inline uint32_t
+prof_turns_added(prof_turns_writer_t *w, prof_turns_request_t *row)
+{
+    uint32_t  number;
+
+    number = w->log->requests;
+
+    __atomic_store_n(&row->number, number, __ATOMIC_RELEASE);
+
+    return number;
 }
 
 

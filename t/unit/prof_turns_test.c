@@ -36,8 +36,9 @@ static void test_killed(void);
 static void test_race(void);
 static void test_blame(void);
 static void test_random(void);
-static prof_turns_log_t *make(size_t runs);
-static void add(prof_turns_log_t *log, uint64_t start, uint64_t end,
+static void test_nested(void);
+static prof_turns_log_t *make(size_t runs, prof_turns_writer_t *w);
+static void add(prof_turns_writer_t *w, uint64_t start, uint64_t end,
     uint32_t request, uint32_t stall);
 static size_t generate(prof_turns_run_t *runs);
 static void nest(prof_turns_run_t *runs, size_t *n, uint64_t start,
@@ -55,6 +56,7 @@ main(void)
     test_wrap();
     test_requests();
     test_layout();
+    test_nested();
     test_killed();
     test_race();
     test_blame();
@@ -64,8 +66,10 @@ main(void)
 }
 
 
+/* a log, and a writer without the mark of its begin */
+
 static prof_turns_log_t *
-make(size_t runs)
+make(size_t runs, prof_turns_writer_t *w)
 {
     prof_turns_log_t  *log;
 
@@ -78,41 +82,42 @@ make(size_t runs)
 
     prof_turns_init(log, runs);
 
+    memset(w, 0, sizeof(prof_turns_writer_t));
+
+    w->log = log;
+    w->run = prof_turns_runs(log);
+    w->last = w->run + log->nruns - 1;
+    w->rows = prof_turns_requests(log);
+    w->mask = log->nrequests - 1;
+
     return log;
 }
 
 
 static void
-add(prof_turns_log_t *log, uint64_t start, uint64_t end, uint32_t request,
+add(prof_turns_writer_t *w, uint64_t start, uint64_t end, uint32_t request,
     uint32_t stall)
 {
-    prof_turns_run_t  *run;
-
-    run = prof_turns_next(log);
-
-    memset(run, 0, sizeof(prof_turns_run_t));
-
-    run->start = start;
-    run->end = end;
-    run->request = request;
-    run->stall = stall;
-
-    prof_turns_written(log);
+    prof_turns_enter(w, start, 0);
+    prof_turns_own(w, request);
+    prof_turns_stalled(w, stall);
+    prof_turns_leave(w, end, 0);
 }
 
 
 static void
 test_empty(void)
 {
-    prof_turns_log_t   *log;
-    prof_turns_copy_t   copy;
+    prof_turns_log_t     *log;
+    prof_turns_copy_t     copy;
+    prof_turns_writer_t   w;
 
     is_int(sizeof(prof_turns_run_t), 40, "a run has 40 bytes");
     ok(prof_turns_size(4 << 20) >= 4 << 20, "a log has the size of its runs");
 
-    log = make(4 << 20);
+    log = make(4 << 20, &w);
 
-    ok(log->nruns >= 65536, "and as many runs as a power of two permits");
+    is_int(log->nruns, (4 << 20) / 40, "and as many runs as fit");
     is_int(prof_turns_read(log, 0, &copy), PROF_OK, "a new log is read");
     is_int(copy.nruns, 0, "a new log has no runs");
     is_int(copy.from, 0, "nothing is missing in a new log");
@@ -125,20 +130,21 @@ test_empty(void)
 static void
 test_runs(void)
 {
-    uint64_t            before;
-    prof_turns_log_t   *log;
-    prof_turns_copy_t   copy;
+    uint64_t              before;
+    prof_turns_log_t     *log;
+    prof_turns_copy_t     copy;
+    prof_turns_writer_t   w;
 
-    log = make(1);
+    log = make(1, &w);
     before = prof_clock(CLOCK_MONOTONIC);
 
-    prof_turns_begin(log, 77);
-    add(log, before + 1000000000, before + 1000000010, 0, 0);
+    prof_turns_begin(&w, log, 77);
+    add(&w, before + 1000000000, before + 1000000010, 0, 0);
 
     /* an inner run ends first, and its outer run begins first */
 
-    add(log, before + 2000000005, before + 2000000010, 2, 0);
-    add(log, before + 2000000000, before + 2000000020, 1, 0);
+    add(&w, before + 2000000005, before + 2000000010, 2, 0);
+    add(&w, before + 2000000000, before + 2000000020, 1, 0);
 
     is_int(prof_turns_read(log, 0, &copy), PROF_OK, "a log is read");
     is_int(copy.nruns, 4, "all runs are read");
@@ -157,7 +163,7 @@ test_runs(void)
 
     prof_turns_free(&copy);
 
-    prof_turns_end(log);
+    prof_turns_end(&w);
     ok(log->ended, "the end of the process is in the log");
 }
 
@@ -165,15 +171,16 @@ test_runs(void)
 static void
 test_wrap(void)
 {
-    uint64_t            i, n;
-    prof_turns_log_t   *log;
-    prof_turns_copy_t   copy;
+    uint64_t              i, n;
+    prof_turns_log_t     *log;
+    prof_turns_copy_t     copy;
+    prof_turns_writer_t   w;
 
-    log = make(1);
+    log = make(1, &w);
     n = log->nruns;
 
     for (i = 0; i < 3 * n; i++) {
-        add(log, 10 * i, 10 * i + 5, 0, 0);
+        add(&w, 10 * i, 10 * i + 5, 0, 0);
     }
 
     is_int(prof_turns_read(log, 0, &copy), PROF_OK, "a full log is read");
@@ -199,19 +206,20 @@ test_requests(void)
     uint32_t                     i, n;
     prof_turns_log_t            *log;
     prof_turns_copy_t            copy;
+    prof_turns_writer_t          w;
     prof_turns_request_t        *row;
     const prof_turns_request_t  *found;
 
-    log = make(1);
+    log = make(1, &w);
     n = log->nrequests;
 
     for (i = 1; i <= n + 10; i++) {
-        row = prof_turns_add_request(log);
+        row = prof_turns_add(&w);
         row->status = (uint16_t) i;
         row->len = (i == n) ? UINT16_MAX : 1;
-        prof_turns_added(log, row);
+        (void) prof_turns_added(&w, row);
 
-        add(log, i, i + 1, i, 0);
+        add(&w, i, i + 1, i, 0);
     }
 
     ok(prof_turns_row(log, 10) == NULL, "the row of an old request is gone");
@@ -232,12 +240,12 @@ test_requests(void)
 
     log->requests = UINT32_MAX - 1;
 
-    row = prof_turns_add_request(log);
-    prof_turns_added(log, row);
+    row = prof_turns_add(&w);
+    (void) prof_turns_added(&w, row);
     is_int(row->number, UINT32_MAX, "the last number is used");
 
-    row = prof_turns_add_request(log);
-    prof_turns_added(log, row);
+    row = prof_turns_add(&w);
+    (void) prof_turns_added(&w, row);
     is_int(row->number, 1, "the number 0 is left out");
 }
 
@@ -245,10 +253,11 @@ test_requests(void)
 static void
 test_layout(void)
 {
-    prof_turns_log_t   *log;
-    prof_turns_copy_t   copy;
+    prof_turns_log_t     *log;
+    prof_turns_copy_t     copy;
+    prof_turns_writer_t   w;
 
-    log = make(1);
+    log = make(1, &w);
 
     log->version++;
     is_int(prof_turns_read(log, 0, &copy), PROF_ERROR,
@@ -271,6 +280,59 @@ test_layout(void)
 }
 
 
+/* outer runs go on behind their inner ones, also if there are too many */
+
+static void
+test_nested(void)
+{
+    int                   i, wrong;
+    prof_turns_log_t     *log;
+    prof_turns_copy_t     copy;
+    prof_turns_writer_t   w;
+
+    log = make(1, &w);
+
+    for (i = 0; i < PROF_TURNS_DEPTH + 3; i++) {
+        prof_turns_enter(&w, 100 + i, 1000 + i);
+        prof_turns_stalled(&w, 10 + i);
+    }
+
+    is_int(log->depth, PROF_TURNS_DEPTH + 3, "all nested runs are counted");
+
+    for (i = PROF_TURNS_DEPTH + 2; i >= 0; i--) {
+        prof_turns_leave(&w, 300 - i, PROF_TURNS_LAST);
+    }
+
+    is_int(log->depth, 0, "no run is left");
+    is_int(prof_turns_read(log, 0, &copy), PROF_OK, "nested runs are read");
+    is_int(copy.nruns, PROF_TURNS_DEPTH, "as many as there is space for");
+
+    wrong = 0;
+
+    for (i = 0; i < (int) copy.nruns; i++) {
+        wrong += copy.runs[i].start != 100u + i
+                 || copy.runs[i].end != 300u - i
+                 || copy.runs[i].handler != 1000u + i
+                 || copy.runs[i].stall != 10u + i
+                 || copy.runs[i].flags != (PROF_TURNS_LAST
+                                           | (i ? PROF_TURNS_NESTED : 0u));
+    }
+
+    is_int(wrong, 0, "each nested run has its own record");
+
+    prof_turns_free(&copy);
+
+    prof_turns_slept(&w, 400, 500);
+
+    is_int(prof_turns_read(log, 350, &copy), PROF_OK, "a sleep is read");
+    ok(copy.nruns == 1 && copy.runs[0].kind == PROF_TURNS_SLEEP
+       && copy.runs[0].start == 400 && copy.runs[0].end == 500,
+       "a sleep has a record");
+
+    prof_turns_free(&copy);
+}
+
+
 /* what ran when a process was killed */
 
 static void
@@ -280,23 +342,23 @@ test_killed(void)
     pid_t                  pid;
     prof_turns_log_t      *log;
     prof_turns_copy_t      copy;
+    prof_turns_writer_t    w;
     prof_turns_request_t  *row;
 
-    log = make(1);
+    log = make(1, &w);
     pid = fork();
 
     if (pid == 0) {
-        prof_turns_begin(log, 1);
+        prof_turns_begin(&w, log, 1);
 
-        row = prof_turns_add_request(log);
+        row = prof_turns_add(&w);
         row->len = (uint16_t) sizeof("GET /killed") - 1;
         memcpy(row->text, "GET /killed", row->len);
-        prof_turns_added(log, row);
+        (void) prof_turns_added(&w, row);
 
-        prof_turns_enter(log, 1000, 0x11);
-        prof_turns_inner(log)->request = 0;
-        prof_turns_enter(log, 1100, 0x12);
-        prof_turns_inner(log)->request = row->number;
+        prof_turns_enter(&w, 1000, 0x11);
+        prof_turns_enter(&w, 1100, 0x12);
+        prof_turns_own(&w, row->number);
 
         (void) kill(getpid(), SIGKILL);
         _exit(1);
@@ -307,9 +369,9 @@ test_killed(void)
 
     is_int(prof_turns_read(log, 0, &copy), PROF_OK, "its log is read");
     ok(!copy.log.ended, "the process did not end by itself");
-    is_int(copy.log.depth, 2, "two runs had not ended");
-    is_int(copy.log.open[0].handler, 0x11, "the outer one is known");
-    is_int(copy.log.open[1].start, 1100, "the inner one is known");
+    is_int(copy.nopen, 2, "two runs had not ended");
+    is_int(copy.open[0].handler, 0x11, "the outer one is known");
+    is_int(copy.open[1].start, 1100, "the inner one is known");
     is_int(copy.nrequests, 1, "its request is known");
     ok(copy.nrequests && memcmp(copy.requests[0].text, "GET /killed", 11) == 0,
        "the request has its text");
@@ -323,19 +385,20 @@ test_killed(void)
 static void
 test_race(void)
 {
-    int                 i, wrong, holes, status;
-    pid_t               pid;
-    size_t              k;
-    uint64_t            n;
-    prof_turns_log_t   *log;
-    prof_turns_copy_t   copy;
+    int                   i, wrong, holes, status;
+    pid_t                 pid;
+    size_t                k;
+    uint64_t              n;
+    prof_turns_log_t     *log;
+    prof_turns_copy_t     copy;
+    prof_turns_writer_t   w;
 
-    log = make(1);
+    log = make(1, &w);
     pid = fork();
 
     if (pid == 0) {
         for (n = 1; /* void */ ; n++) {
-            add(log, n, n, (uint32_t) n, (uint32_t) (n * 7));
+            add(&w, n, n, (uint32_t) n, (uint32_t) (n * 7));
         }
     }
 

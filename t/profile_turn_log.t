@@ -1,0 +1,405 @@
+#!/usr/bin/perl
+
+# Copyright (C) The ngx_http_profile_module authors
+
+# The turn log: what each worker ran, who delayed whom, and what it ran when it
+# died.  Handlers in Lua note by themselves when they ran.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use List::Util qw/ max min sum0 /;
+use POSIX ();
+use Test::More;
+use Time::HiRes qw/ sleep /;
+
+use ProfileTest;
+
+my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /)
+                    ->allow(qr/exited on signal|profile: worker \d+ died/);
+
+$t->write_file_expand('nginx.conf', <<'EOF');
+%%MODULES%%
+%%GLOBALS%%
+error_log %%TESTDIR%%/worker.log info;
+worker_processes 1;
+
+events {
+    worker_connections 256;
+}
+
+http {
+    %%GLOBALS_HTTP%%
+    error_log %%TESTDIR%%/error.log info;
+
+    log_format stalls '$uri $profile_stall_time $arg_n';
+    access_log %%TESTDIR%%/stalls.log stalls;
+
+    profile_turn_log on;
+
+    init_by_lua_block {
+        local ffi = require "ffi"
+
+        ffi.cdef [[
+            typedef struct { long sec; long nsec; } turn_log_time_t;
+            int clock_gettime(int id, turn_log_time_t *t);
+            int raise(int signal);
+            void abort(void);
+        ]]
+
+        local ts = ffi.new("turn_log_time_t")
+
+        function clock()
+            ffi.C.clock_gettime(1, ts)
+            return tonumber(ts.sec) * 1e9 + tonumber(ts.nsec)
+        end
+
+        notes = {}
+
+        function note(...)
+            notes[#notes + 1] = string.format(...)
+        end
+
+        function burn(ms)
+            local begin = clock()
+            while clock() - begin < ms * 1e6 do end
+        end
+
+        die = {
+            segv = function() ffi.C.raise(11) end,
+            kill = function() ffi.C.raise(9) end,
+            bus = function() ffi.C.raise(7) end,
+            abort = function() ffi.C.abort() end,
+            null = function() return ffi.cast("int *", 8)[0] end,
+        }
+    }
+
+    server {
+        listen 127.0.0.1:8080;
+        server_name first;
+        profile_redact token;
+
+        location / { }
+
+        location /fast {
+            content_by_lua_block {
+                note("fast %s %d", ngx.var.arg_n, clock())
+                ngx.print("fast")
+            }
+        }
+
+        location /slow {
+            rewrite_by_lua_block { ngx.ctx.from = clock() }
+            content_by_lua_block { burn(80) ngx.print("slow") }
+            log_by_lua_block { note("slow %d %d", ngx.ctx.from, clock()) }
+        }
+
+        location /less {
+            rewrite_by_lua_block { ngx.ctx.from = clock() }
+            content_by_lua_block { burn(5) ngx.print("less") }
+            log_by_lua_block { note("less %d %d", ngx.ctx.from, clock()) }
+        }
+
+        location /waits {
+            content_by_lua_block {
+                ngx.sleep(0.05)
+                ngx.location.capture("/part")
+                ngx.print("waited")
+            }
+        }
+
+        location /part {
+            proxy_pass http://127.0.0.1:8080/text;
+        }
+
+        location /timer {
+            content_by_lua_block {
+                ngx.timer.at(0, function() burn(20) end)
+                ngx.print("set")
+            }
+        }
+
+        location /notes {
+            content_by_lua_block { ngx.print(table.concat(notes, "\n")) }
+        }
+
+        location /moved {
+            rewrite ^ /text last;
+        }
+
+        location ~ ^/die/(\w+) {
+            content_by_lua_block {
+                burn(12)
+                die[ngx.var[1]]()
+            }
+        }
+
+        location /-/profile/ {
+            profile_console;
+        }
+    }
+}
+EOF
+
+$t->write_file('text', 'x' x 1000);
+$t->run();
+
+
+# what is logged of requests
+
+http_get('/text?a=b&token=secret');
+http_get('/moved?' . 'y' x 300);
+http_get('/waits');
+http_get('/none');
+
+my $log = turns(10);
+my ($worker) = @{$log->{workers}};
+
+is(scalar(@{$log->{workers}}), 1, 'each worker has a log');
+ok($worker->{alive}, 'the worker of the log lives');
+
+my @runs = runs($log, $worker);
+
+is(scalar(grep { $_->{length} < 0 } @runs), 0, 'no run ends before its begin');
+is(scalar(grep { $runs[$_]{start} < $runs[$_ - 1]{start} } 1 .. $#runs), 0,
+   'runs are ordered');
+is(scalar(grep { $_->{kind} eq 'begin' } @runs), 1,
+   'the begin of the worker is logged');
+cmp_ok(scalar(grep { $_->{kind} eq 'sleep' } @runs), '>', 3,
+       'the worker has slept');
+
+my $r = request($worker, qr{^GET /text\?a=b});
+is($r->{text}, 'GET /text?a=b&token=***', 'arguments may be hidden');
+is($r->{status}, 200, 'the status is logged');
+cmp_ok($r->{bytes}, '>', 1000, 'the bytes are logged');
+like($r->{client}, qr/^127\.0\.0\.1:\d+$/, 'the client is logged');
+is(location($log, $r), 'first /', 'the location is logged');
+ok(!defined $r->{upstream}, 'no upstream is logged');
+
+$r = request($worker, qr{^GET /moved});
+is(length($r->{text}) + $r->{cut}, length('GET /moved?') + 300,
+   'a long text is cut');
+is(location($log, $r), 'first /', 'the location is the last one');
+
+$r = request($worker, qr{^GET /none});
+is($r->{status}, 404, 'the status of an error is logged');
+
+$r = request($worker, qr{^GET /waits});
+my @turns = grep { $_->{request} == $r->{number} } @runs;
+my $flags = $log->{flags};
+
+cmp_ok(scalar(@turns), '>=', 3, 'a request that waits has several turns');
+ok($turns[0]{flags} & $flags->{first}, 'the first turn has a flag');
+ok(!($turns[1]{flags} & $flags->{first}), 'the second one does not');
+ok($turns[-1]{flags} & $flags->{last}, 'the last turn has a flag');
+is(scalar(grep { location($log, $_) ne 'first /waits' } @turns), 0,
+   'its turns have its location');
+cmp_ok($turns[1]{start} - $turns[0]{start}, '>=', 0.045e9,
+       'its turns have their times');
+
+like((grep { $_->{flags} & $flags->{accept} } @runs)[0]{handler},
+     qr/ngx_event_accept/, 'accepting is logged');
+
+
+# work for no request
+
+http_get('/timer');
+sleep 0.1;
+$log = turns(10);
+
+my ($timer) = grep { !$_->{request} && $_->{length} >= 18e6
+                     && $_->{kind} eq 'run' }
+              runs($log, $log->{workers}[0]);
+ok($timer, 'a timer of a script is logged without a request');
+like(($timer // {})->{handler} // '', qr/\S/, 'its handler has a name');
+
+
+# who delayed whom
+
+my $end = time() + 6;
+my @pids = map { my $n = $_; $t->start_child(sub { load($n, $end) }) } 1 .. 8;
+waitpid $_, 0 for @pids;
+
+$log = turns(20);
+
+my $stalled = sum0(map { m{^/fast ([\d.]+) } } lines('stalls.log'));
+my %blame = blame($log, 'first /fast');
+my $sum = sum0(values %blame) / 1e9;
+my $requests = () = grep { m{^/fast } } lines('stalls.log');
+
+cmp_ok($stalled, '>', 1, 'requests of the fast location were delayed');
+cmp_ok(abs($sum - $stalled), '<=', 1.1e-6 * $requests,
+       'the parts of all culprits are the time of the victims')
+    or diag("$sum $stalled $requests");
+
+my $known = sum0(map { /^(?:loop|overwritten)$/ ? () : $blame{$_} }
+                 keys %blame) / 1e9;
+
+cmp_ok($known, '>=', 0.99 * $sum, 'nearly all of it has its culprit')
+    or diag(explain(\%blame));
+
+# the same from the notes of the handlers
+
+my (@busy, %at, %truth);
+
+for (split /\n/, http_get('/notes')->content()) {
+    push @busy, [ "first /$1", $2, $3 ] if /^(slow|less) (\d+) (\d+)/;
+    $at{$1} = $2 if /^fast (\S+) (\d+)/;
+}
+
+for (lines('stalls.log')) {
+    my ($stall, $n) = m{^/fast ([\d.]+) (\S+)} or next;
+    my ($from, $to) = ($at{$n} - $stall * 1e9, $at{$n});
+
+    $truth{$_->[0]} += max(0, min($to, $_->[2]) - max($from, $_->[1]))
+        for @busy;
+}
+
+for my $culprit ('first /slow', 'first /less') {
+    cmp_ok(abs($blame{$culprit} / $truth{$culprit} - 1), '<=', 0.02,
+           "$culprit has its part")
+        or diag("$blame{$culprit} $truth{$culprit}");
+}
+
+
+# what a worker ran when it died
+
+for my $how (qw/ segv kill bus abort null /) {
+    my $wrong = 0;
+
+    for my $n (1 .. 10) {
+        my $pid = $log->{workers}[0]{pid};
+
+        http_get("/die/$how?n=$n&token=secret");
+
+        wait_for(sub {
+            my $r = http_get('/-/profile/turns.json?seconds=1');
+            $log = decode_json($r->content()) if $r->status() == 200;
+            $log->{workers}[0]{pid} != $pid;
+        });
+
+        my ($line) = grep { /worker $pid died/ } lines('worker.log');
+
+        $wrong++, diag($line // "no line of $pid")
+            unless ($line // '')
+                   =~ /\[alert\].*GET\ \/die\/$how\?n=$n&token=\*\*\*
+                       \ \(server\ "first",\ location\ "~\ \^\/die[^"]*",
+                       \ handler\ \S+\),\ (\d+)\ ms\ into\ the\ turn/x
+                   && $1 >= 11 && $1 < 1000;
+    }
+
+    is($wrong, 0, "$how: the log names the request each time");
+}
+
+my $pid = $log->{workers}[0]{pid};
+
+kill 'KILL', $pid;
+ok(wait_for(sub { grep { /worker $pid died while it waited for events/ }
+                  lines('worker.log') }),
+   'a worker that ran nothing has no request');
+
+
+# a reload
+
+my $died = () = $t->read_file('worker.log') =~ /worker \d+ died/g;
+
+$t->reload();
+
+ok(wait_for(sub {
+    my $log = decode_json(http_get('/-/profile/turns.json?seconds=60')
+                              ->content());
+    grep { $_->{kind} eq 'end' } map { runs($log, $_) } @{$log->{workers}};
+}), 'the end of a worker is logged');
+is(scalar(() = $t->read_file('worker.log') =~ /worker \d+ died/g), $died,
+   'a worker that ended by itself has not died');
+
+
+sub turns {
+    my ($seconds) = @_;
+    my $r = http_get("/-/profile/turns.json?seconds=$seconds");
+
+    is($r->status(), 200, 'the log is shown') or diag($r->content());
+
+    return decode_json($r->content());
+}
+
+
+sub runs {
+    my ($log, $worker) = @_;
+    my @columns = @{$log->{columns}};
+    my @numbers = @{$worker->{runs}};
+    my @runs;
+
+    while (my @row = splice(@numbers, 0, scalar @columns)) {
+        my %run;
+
+        @run{@columns} = @row;
+        $run{kind} = $log->{kinds}[$run{kind}];
+        $run{handler} = $run{handler} < 0 ? ''
+                                          : $log->{handlers}[$run{handler}];
+        push @runs, \%run;
+    }
+
+    return @runs;
+}
+
+
+sub request {
+    my ($worker, $re) = @_;
+    return (grep { $_->{text} =~ $re } @{$worker->{requests}})[-1];
+}
+
+
+sub location {
+    my ($log, $of) = @_;
+    my $l = $of->{location} < 0 ? undef : $log->{locations}[$of->{location}];
+
+    return $l ? "$l->{server} $l->{location}" : '';
+}
+
+
+# { culprit => ns }
+
+sub blame {
+    my ($log, $victim) = @_;
+    my %parts;
+
+    for my $cell (@{$log->{blame}}) {
+        next if location($log, { location => $cell->{victim} }) ne $victim;
+
+        my $culprit = $cell->{what} ne 'run' ? $cell->{what}
+                      : $cell->{culprit} < 0
+                        ? $log->{handlers}[$cell->{handler}]
+                        : location($log, { location => $cell->{culprit} });
+        $parts{$culprit} += $cell->{ns};
+    }
+
+    return %parts;
+}
+
+
+sub lines {
+    my ($name) = @_;
+    return split /\n/, $t->read_file($name);
+}
+
+
+# a client whose connection stays open, so that the worker reads the requests of
+# several clients at once; of ten requests one is slow and two are less slow
+
+sub load {
+    my ($client, $end) = @_;
+    my $s = ProfileTest::HTTP::connect_to(8080) or die "connect: $!\n";
+
+    srand($client);
+
+    for (my $i = 0; time() < $end; $i++) {
+        my $what = int(rand 10);
+        my $uri = $what == 0 ? '/slow' : $what < 3 ? '/less' : '/fast';
+
+        http_get("$uri?n=$client.$i", socket => $s, keepalive => 1);
+    }
+
+    POSIX::_exit(0);
+}
