@@ -277,6 +277,13 @@ void ngx_http_profile_log_woken(ngx_http_profile_wake_t *wake, uint64_t ready);
 
 void ngx_http_profile_log_leave(ngx_http_profile_run_t *run, uint64_t now);
 
+/*
+ * The current run goes on for another request, or with NULL for no request:
+ * it gets a record of its own.  The request could have run since "ready".
+ */
+void ngx_http_profile_log_found(ngx_http_profile_track_t *tr, uint64_t begin,
+    uint64_t ready);
+
 /* ngx_http_profile_turn.c: turns */
 
 /*

@@ -281,6 +281,7 @@ ngx_http_profile_turn_found(ngx_http_profile_track_t *tr, ngx_http_request_t *r,
     }
 
     ngx_http_profile_account_gap(tr, &wake, ready, wake.begin);
+    ngx_http_profile_log_found(tr, wake.begin, ready);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, tr->request->connection->log, 0,
                    "profile: turn of %p found, coroutine %p, after %L ns, "
@@ -369,6 +370,8 @@ ngx_http_profile_found_ended(ngx_http_profile_run_t *run)
     ngx_http_profile_wrap(tr);
 
     run->track = NULL;
+
+    ngx_http_profile_log_found(NULL, now, now);
 
     if (ngx_http_profile_observers.running) {
         ngx_http_profile_observers.running(NULL);

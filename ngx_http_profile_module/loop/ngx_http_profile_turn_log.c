@@ -166,6 +166,30 @@ ngx_http_profile_log_woken(ngx_http_profile_wake_t *wake, uint64_t ready)
 }
 
 
+void
+ngx_http_profile_log_found(ngx_http_profile_track_t *tr, uint64_t begin,
+    uint64_t ready)
+{
+    prof_turns_writer_t  *w;
+
+    w = &ngx_http_profile_turn_log;
+
+    if (w->depth == 0 || !prof_turns_open(w)) {
+        return;
+    }
+
+    if (begin > w->run->start) {
+        prof_turns_leave(w, begin, 0);
+        prof_turns_enter(w, begin, ngx_http_profile_current->handler);
+    }
+
+    if (tr) {
+        prof_turns_own(w, tr->number);
+        prof_turns_stalled(w, begin > ready ? begin - ready : 0);
+    }
+}
+
+
 PROF_HOT void
 ngx_http_profile_log_leave(ngx_http_profile_run_t *run, uint64_t now)
 {
