@@ -30,8 +30,9 @@ typedef struct {
     prof_view_name_pt      name;
     uint32_t              *function;    /* frame -> function */
     uint32_t              *inlined;     /* inline -> function */
-    uint32_t              *waits;       /* function -> the same one, where it
-                                           waits; PROF_NONE: not known yet */
+    uint32_t              *use[2];      /* function -> the same one where it
+                                           runs [0], where it waits [1];
+                                           PROF_NONE: not used yet */
     prof_view_hash_t       hash;
 } prof_view_ctx_t;
 
@@ -47,7 +48,8 @@ static int prof_view_same(const prof_view_ctx_t *ctx,
 static int prof_view_nodes(prof_view_ctx_t *ctx);
 static uint32_t prof_view_node(prof_view_ctx_t *ctx, uint32_t parent,
     uint32_t function);
-static uint32_t prof_view_waits(prof_view_ctx_t *ctx, uint32_t function);
+static uint32_t prof_view_use(prof_view_ctx_t *ctx, uint32_t function,
+    uint32_t waits);
 static int prof_view_weigh(prof_view_t *v, const prof_profile_t *p,
     const uint32_t *measures, uint32_t n);
 static int prof_view_is_large(const prof_view_t *v, uint32_t node,
@@ -84,7 +86,8 @@ prof_view_create(const prof_profile_t *p, prof_view_name_pt name,
 
     free(ctx.function);
     free(ctx.inlined);
-    free(ctx.waits);
+    free(ctx.use[0]);
+    free(ctx.use[1]);
     free(ctx.hash.buckets);
 
     if (rc == PROF_OK && n) {
@@ -169,7 +172,7 @@ prof_view_functions(prof_view_ctx_t *ctx)
         func.line = label ? f->line : f->start_line;
         func.frame = i;
         func.inlined = 0;
-        func.waits = (f->type == PROF_TYPE_WAITING);
+        func.waits = 0;
 
         ctx->function[i] = prof_view_named(ctx, &func, label);
 
@@ -366,15 +369,22 @@ prof_view_nodes(prof_view_ctx_t *ctx)
 
     v->map = malloc(((size_t) p->nnodes + 1) * sizeof(uint32_t));
     v->nodes = malloc((n + 1) * sizeof(prof_view_node_t));
-    ctx->waits = malloc(((size_t) v->nfunctions + 1) * sizeof(uint32_t));
 
-    if (v->map == NULL || v->nodes == NULL || ctx->waits == NULL) {
+    n = ((size_t) v->nfunctions + 1) * sizeof(uint32_t);
+
+    ctx->use[0] = malloc(n);
+    ctx->use[1] = malloc(n);
+
+    if (v->map == NULL || v->nodes == NULL || ctx->use[0] == NULL
+        || ctx->use[1] == NULL)
+    {
         return PROF_ERROR;
     }
 
-    for (i = 0; i < v->nfunctions; i++) {
-        ctx->waits[i] = v->functions[i].waits ? i : (uint32_t) PROF_NONE;
-    }
+    /* PROF_NONE has all bits set */
+
+    memset(ctx->use[0], 0xff, n);
+    memset(ctx->use[1], 0xff, n);
 
     for (i = 0; i < p->nnodes; i++) {
         node = &p->nodes[i];
@@ -408,11 +418,8 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
 
     v = ctx->view;
 
-    if (parent != PROF_NONE
-        && v->functions[v->nodes[parent].function].waits)
-    {
-        function = prof_view_waits(ctx, function);
-    }
+    function = prof_view_use(ctx, function, parent != PROF_NONE
+                             && v->functions[v->nodes[parent].function].waits);
 
     first = (parent == PROF_NONE) ? &v->root : &v->nodes[parent].child;
 
@@ -462,26 +469,38 @@ prof_view_node(prof_view_ctx_t *ctx, uint32_t parent, uint32_t function)
 }
 
 
-/* returns the function below a frame that waits; the text has one owner */
+/*
+ * Returns the function where it runs, or below a frame that waits.  It is
+ * copied if it does both; the text has one owner.
+ */
 
 static uint32_t
-prof_view_waits(prof_view_ctx_t *ctx, uint32_t function)
+prof_view_use(prof_view_ctx_t *ctx, uint32_t function, uint32_t waits)
 {
-    uint32_t      i;
+    uint32_t      i, *use;
     prof_view_t  *v;
 
     v = ctx->view;
 
-    if (ctx->waits[function] == PROF_NONE) {
-        i = v->nfunctions++;
+    waits |= (ctx->profile->frames[v->functions[function].frame].type
+              == PROF_TYPE_WAITING);
 
-        v->functions[i] = v->functions[function];
-        v->functions[i].waits = 1;
+    use = &ctx->use[waits][function];
 
-        ctx->waits[function] = i;
+    if (*use == PROF_NONE) {
+        i = function;
+
+        if (ctx->use[!waits][function] != PROF_NONE) {
+            i = v->nfunctions++;
+            v->functions[i] = v->functions[function];
+        }
+
+        v->functions[i].waits = waits;
+
+        *use = i;
     }
 
-    return ctx->waits[function];
+    return *use;
 }
 
 

@@ -165,6 +165,8 @@ test_below(void)
     v = prof_view_create(p, NULL, test_measures, 2);
     kind = prof_kind_functions(p, v);
 
+    is_int(v->nfunctions, 5, "what only waits is no other function");
+
     is_int(kind[v->nodes[0].function], PROF_KIND_WAITING,
            "waiting has its kind");
     is_int(kind[v->nodes[1].function], PROF_KIND_WAITING,

@@ -460,7 +460,7 @@ test_formats(void)
     ok(test_contains(read, &prof_encode_svg, ">redis.lua:212 get"),
        "svg: the box has the name");
     ok(test_contains(read, &prof_encode_html,
-                     "<svg class=\"chip s\" aria-hidden=\"true\">"
+                     "<svg class=\"chip w\" aria-hidden=\"true\">"
                      "<rect width=\"100%\" height=\"100%\"/></svg><code>"
                      "redis.lua:212 get"),
        "html: the table has the name");
