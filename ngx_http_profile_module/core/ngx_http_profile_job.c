@@ -567,6 +567,10 @@ ngx_http_profile_job_wait(ngx_http_profile_job_queue_t *q)
                            && ngx_current_msec - q->exiting
                               >= NGX_HTTP_PROFILE_JOB_EXIT);
 
+    /* without a master, the process outlives its configuration */
+
+    q->timer.log = ngx_cycle->log;
+
     ngx_add_timer(&q->timer, q->wait);
 }
 

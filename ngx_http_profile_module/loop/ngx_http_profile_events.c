@@ -191,6 +191,10 @@ static void
 ngx_http_profile_restore(void)
 {
     ngx_event_timer_rbtree.insert = nginx.insert;
+
+    /* without a master, the process outlives its configuration */
+
+    ngx_http_profile_idle.log = ngx_cycle->log;
     ngx_del_timer(&ngx_http_profile_idle);
 
     /* from now on the module does not see timers: it must search the tree */
@@ -641,5 +645,6 @@ ngx_http_profile_insert_owned(ngx_rbtree_node_t *root,
 static void
 ngx_http_profile_idle_timer(ngx_event_t *ev)
 {
+    ev->log = ngx_cycle->log;
     ngx_add_timer(ev, 0x3fffffff);
 }

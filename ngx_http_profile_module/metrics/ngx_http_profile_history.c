@@ -101,6 +101,8 @@ ngx_http_profile_history_in(ngx_http_profile_directory_t *dir)
         (void) ngx_atomic_cmp_set(
                              &ngx_http_profile_history_dir->history->leader,
                              ngx_http_profile_alive_self(), 0);
+
+        ngx_http_profile_directory_free(ngx_http_profile_history_dir);
     }
 
     ngx_http_profile_history_dir = (dir && dir->history) ? dir : NULL;
@@ -108,6 +110,10 @@ ngx_http_profile_history_in(ngx_http_profile_directory_t *dir)
     if (ngx_http_profile_history_dir == NULL) {
         return;
     }
+
+    /* without a master, a reload replaces the directory before it comes here */
+
+    dir->users++;
 
     ngx_http_profile_history_connection.fd = (ngx_socket_t) -1;
 

@@ -138,15 +138,27 @@ static ngx_http_profile_directory_t *
 ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
     ngx_uint_t workers)
 {
-    ngx_uint_t                     i, n, npages;
+    ngx_uint_t                     i, n, limit, npages;
     ngx_http_profile_location_t   *location;
     ngx_http_profile_directory_t  *dir, *old;
 
-    static ngx_str_t  other = ngx_string("other");
+    static ngx_str_t   other = ngx_string("other");
+    static ngx_uint_t  largest;
 
     old = ngx_http_profile_directory;
+    limit = pmcf->places;
 
-    if (old && old->limit != pmcf->places) {
+    /*
+     * A process without a master still serves requests of earlier
+     * configurations, which count at the places that they had.
+     */
+
+    if (ngx_process == NGX_PROCESS_SINGLE) {
+        largest = ngx_max(largest, limit);
+        limit = largest;
+    }
+
+    if (old && old->limit != limit) {
         ngx_http_profile_metrics_close();
         old = NULL;
     }
@@ -154,8 +166,7 @@ ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
     npages = old ? old->npages : 0;
 
     dir = ngx_calloc(sizeof(ngx_http_profile_directory_t)
-                     + (2 * pmcf->places + 1)
-                       * sizeof(ngx_http_profile_place_t)
+                     + (2 * limit + 1) * sizeof(ngx_http_profile_place_t)
                      + (npages + workers)
                        * sizeof(ngx_http_profile_counters_t *),
                      ngx_cycle->log);
@@ -165,8 +176,8 @@ ngx_http_profile_directory_create(ngx_http_profile_main_conf_t *pmcf,
 
     dir->users = 1;
     dir->generation = old ? old->generation + 1 : 1;
-    dir->limit = pmcf->places;
-    dir->max = 2 * pmcf->places;
+    dir->limit = limit;
+    dir->max = 2 * limit;
     dir->places = (ngx_http_profile_place_t *) (dir + 1);
     dir->pages = (ngx_http_profile_counters_t **) (dir->places + dir->max + 1);
 

@@ -585,6 +585,7 @@ ngx_http_profile_drain_timer(ngx_event_t *ev)
 
     ngx_http_profile_job_trim();
 
+    ev->log = ngx_cycle->log;
     ngx_add_timer(ev, ngx_http_profile_drain_wait());
 
     for (q = ngx_queue_head(&ngx_http_profile_shares);
