@@ -46,7 +46,7 @@ my %all = (
 my %server = (
     profile_frequency => [ '1', '99', '10000' ],
     profile_arg => [ 'profile', 'a-b_C9', 'off' ],
-    profile_header => [ 'X-Flamegraph', 'off' ],
+    profile_header => [ 'X-Flamegraph', 'X-' . 'a' x 200, 'off' ],
     profile_spans => [ 'on', 'off' ],
     profile_buffer => [ '128k', '1m', '1024m' ],
 );

@@ -338,8 +338,10 @@ ngx_http_profile_begin_process(ngx_cycle_t *cycle)
 
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
 
-    ngx_http_profile_configure(cycle, pmcf);
+    /* before tables of all connections are made */
+
     ngx_http_profile_inbox_open(cycle);
+    ngx_http_profile_configure(cycle, pmcf);
     ngx_http_profile_attendant_start(cycle->log);
     ngx_http_profile_symbolizer_start(cycle);
 

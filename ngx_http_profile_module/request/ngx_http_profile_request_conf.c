@@ -522,8 +522,16 @@ ngx_http_profile_init_headers(ngx_conf_t *cf,
     }
 
     name = pmcf->headers.elts;
+    init.bucket_size = 64;
 
     for (i = 0; i < pmcf->headers.nelts; i++) {
+
+        /* nginx has no directive for the size of a bucket of this hash */
+
+        init.bucket_size = ngx_max(init.bucket_size,
+                                   sizeof(ngx_hash_elt_t) + name[i].len
+                                   + 2 * sizeof(void *));
+
         if (ngx_http_profile_add_header_key(cf, &keys, &name[i])
             != NGX_OK)
         {
@@ -534,7 +542,7 @@ ngx_http_profile_init_headers(ngx_conf_t *cf,
     init.hash = hash;
     init.key = ngx_hash_key_lc;
     init.max_size = 512;
-    init.bucket_size = ngx_align(64, ngx_cacheline_size);
+    init.bucket_size = ngx_align(init.bucket_size, ngx_cacheline_size);
     init.name = "headers_in_hash";
     init.pool = cf->pool;
     init.temp_pool = NULL;

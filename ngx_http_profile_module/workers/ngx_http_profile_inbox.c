@@ -65,6 +65,7 @@ static ngx_int_t ngx_http_profile_inbox_pair(ngx_http_profile_pair_t *pair);
 static void ngx_http_profile_inbox_close_pair(ngx_http_profile_pair_t *pair,
     ngx_uint_t worker);
 static ngx_uint_t ngx_http_profile_inbox_room(int fd);
+static void ngx_http_profile_inbox_spare(ngx_cycle_t *cycle, ngx_uint_t use);
 static void ngx_http_profile_inbox_handler(ngx_event_t *ev);
 static ssize_t ngx_http_profile_inbox_write(int out,
     ngx_http_profile_message_t *m, int fd);
@@ -77,6 +78,9 @@ static ngx_http_profile_board_t  *ngx_http_profile_board;
 static ngx_uint_t                 ngx_http_profile_nworkers;
 
 static ngx_http_profile_receivers_t      *ngx_http_profile_receivers;
+
+/* 1: the workers of this configuration have one more connection */
+static ngx_uint_t                 ngx_http_profile_spare;
 
 /* 1: this process has closed the reading ends of other workers */
 
@@ -125,6 +129,11 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
     if (ccf->master) {
         ngx_http_profile_inbox_pairs(cycle->log);
         ngx_http_profile_inbox_bells();
+
+        /* the inbox takes none of the worker_connections */
+
+        cycle->connection_n++;
+        ngx_http_profile_spare = 1;
     }
 }
 
@@ -252,6 +261,7 @@ ngx_http_profile_inbox_close(void)
 
     ngx_http_profile_nworkers = 0;
     ngx_http_profile_board = NULL;
+    ngx_http_profile_spare = 0;
 }
 
 
@@ -289,6 +299,12 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
         return;
     }
 
+    place = &ngx_http_profile_board->places[ngx_worker];
+
+    if (ngx_http_profile_spare) {
+        ngx_http_profile_inbox_spare(cycle, place->pair.in != -1);
+    }
+
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
         pair = &ngx_http_profile_board->places[i].pair;
 
@@ -304,8 +320,6 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
     }
 
     ngx_http_profile_opened = 1;
-
-    place = &ngx_http_profile_board->places[ngx_worker];
 
     /* an earlier process may have died while it wrote its state */
 
@@ -329,6 +343,47 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
                       "profile: no connection for the inbox, this worker "
                       "takes part only in captures that it is asked for "
                       "itself");
+    }
+}
+
+
+/*
+ * Takes the connection that inbox_init() has added out of the numbers of nginx
+ * and of other modules: it is the last of the array, behind the end that they
+ * see.  nginx has linked all free connections when it began the process.  If
+ * the connection is for use, it becomes the next free one.
+ */
+
+static void
+ngx_http_profile_inbox_spare(ngx_cycle_t *cycle, ngx_uint_t use)
+{
+    ngx_connection_t  *c, *last;
+
+    last = &cycle->connections[--cycle->connection_n];
+
+    /* ngx_get_connection() takes free connections from the other end */
+
+    if (cycle->free_connections == last) {
+        cycle->free_connections = last->data;
+
+    } else {
+        for (c = cycle->free_connections; c && c->data != last; c = c->data) {
+            /* void */
+        }
+
+        if (c == NULL) {
+            return;
+        }
+
+        c->data = last->data;
+    }
+
+    cycle->free_connection_n--;
+
+    if (use) {
+        last->data = cycle->free_connections;
+        cycle->free_connections = last;
+        cycle->free_connection_n++;
     }
 }
 
