@@ -146,7 +146,7 @@ ngx_http_profile_bar_fill(ngx_http_request_t *r,
     ngx_http_profile_bar_facts_t *facts)
 {
     u_char                    *copy;
-    ngx_str_t                  uri;
+    ngx_str_t                  uri, method;
     ngx_time_t                *tp;
     ngx_msec_int_t             ms;
     ngx_http_profile_track_t  *tr;
@@ -172,8 +172,9 @@ ngx_http_profile_bar_fill(ngx_http_request_t *r,
     facts->connection = r->connection->number;
     facts->connection_requests = r->connection->requests;
 
-    ngx_http_profile_bar_text(facts->method, sizeof(facts->method),
-                              &r->method_name);
+    ngx_http_profile_sent(r, &method, &uri);
+    ngx_http_profile_bar_text(facts->method, sizeof(facts->method), &method);
+
     uri = r->unparsed_uri;
     copy = ngx_http_profile_redact(r, &uri);
     ngx_http_profile_bar_text(facts->uri, sizeof(facts->uri), &uri);

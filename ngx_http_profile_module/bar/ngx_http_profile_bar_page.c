@@ -161,7 +161,7 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
 {
     u_char                            *p;
     size_t                             len;
-    ngx_str_t                          id, src, nonce, profile;
+    ngx_str_t                          id, src, nonce, profile, method, path;
     ngx_http_profile_ctx_t            *capture;
     ngx_http_profile_loc_conf_t       *plcf;
     ngx_http_profile_bar_main_conf_t  *bmcf;
@@ -174,6 +174,8 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
 
     id.data = ctx->id;
     id.len = NGX_HTTP_PROFILE_ID_LEN;
+
+    ngx_http_profile_sent(r, &method, &path);
 
     ngx_str_null(&profile);
     capture = ngx_http_profile_find(r);
@@ -203,7 +205,7 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
                    "data-store data-profile=\"\" nonce=\"\"") - 1
           + bmcf->modes.len
           + 6 * (src.len + id.len + conf->console->len + plcf->arg.len
-                 + plcf->header.len + r->method_name.len + profile.len
+                 + plcf->header.len + method.len + profile.len
                  + nonce.len);
 
     ctx->snippet.data = ngx_pnalloc(r->pool, len);
@@ -219,7 +221,7 @@ ngx_http_profile_bar_snippet(ngx_http_request_t *r,
     p = ngx_http_profile_bar_attribute(p, "data-console", conf->console);
     p = ngx_http_profile_bar_attribute(p, "data-arg", &plcf->arg);
     p = ngx_http_profile_bar_attribute(p, "data-header", &plcf->header);
-    p = ngx_http_profile_bar_attribute(p, "data-method", &r->method_name);
+    p = ngx_http_profile_bar_attribute(p, "data-method", &method);
     p = ngx_http_profile_bar_attribute(p, "data-modes", &bmcf->modes);
 
     if (ngx_http_profile_store(r)) {

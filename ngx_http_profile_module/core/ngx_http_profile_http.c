@@ -319,6 +319,31 @@ ngx_http_profile_add_text_header(ngx_http_request_t *r, const char *key,
 }
 
 
+void
+ngx_http_profile_sent(ngx_http_request_t *r, ngx_str_t *method,
+    ngx_str_t *path)
+{
+    u_char  *p;
+
+    *method = r->request_line;
+    p = ngx_strlchr(method->data, method->data + method->len, ' ');
+
+    if (p) {
+        method->len = p - method->data;
+
+    } else {
+        *method = r->method_name;
+    }
+
+    *path = r->unparsed_uri;
+    p = ngx_strlchr(path->data, path->data + path->len, '?');
+
+    if (p) {
+        path->len = p - path->data;
+    }
+}
+
+
 ngx_uint_t
 ngx_http_profile_is_shared(ngx_table_elt_t *h)
 {

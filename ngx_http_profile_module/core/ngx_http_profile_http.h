@@ -98,6 +98,14 @@ ngx_int_t ngx_http_profile_add_header(ngx_http_request_t *r, const char *key,
 ngx_int_t ngx_http_profile_add_text_header(ngx_http_request_t *r,
     const char *key, const char *value);
 
+/*
+ * The method and the path that the client sent, without arguments and not
+ * decoded.  Rewrites, "try_files", "index" and internal redirects change
+ * r->uri, and redirects of errors also r->method_name.
+ */
+void ngx_http_profile_sent(ngx_http_request_t *r, ngx_str_t *method,
+    ngx_str_t *path);
+
 /* returns whether only caches that many clients share read the header */
 ngx_uint_t ngx_http_profile_is_shared(ngx_table_elt_t *h);
 

@@ -611,13 +611,16 @@ ngx_http_profile_keep_finish(ngx_http_profile_notes_t *notes,
     ngx_http_profile_ctx_t *ctx)
 {
     u_char              *p;
+    ngx_str_t            method, path;
     ngx_http_request_t  *r;
     u_char               title[NGX_MAX_ERROR_STR];
 
     r = ctx->request;
 
-    p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V",
-                     &r->method_name, &r->uri);
+    ngx_http_profile_sent(r, &method, &path);
+
+    p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V", &method,
+                     &path);
     *p = '\0';
 
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);

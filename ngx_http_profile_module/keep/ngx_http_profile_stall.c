@@ -9,6 +9,7 @@
 
 #include "core/ngx_http_profile_lock.h"
 #include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_http.h"
 #include "loop/ngx_http_profile_loop.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_log_limit.h"
@@ -127,7 +128,7 @@ ngx_http_profile_stall(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uint64_t wall)
 {
     u_char                        *copy;
-    ngx_str_t                      uri;
+    ngx_str_t                      uri, method;
     ngx_uint_t                     omitted;
     ngx_http_request_t            *r;
     ngx_http_profile_stall_job_t  *job;
@@ -151,12 +152,14 @@ ngx_http_profile_stall(ngx_http_profile_run_t *run,
     if (tr) {
         r = tr->request;
 
+        ngx_http_profile_sent(r, &method, &uri);
+
         uri = r->unparsed_uri;
         copy = ngx_http_profile_redact(r, &uri);
 
         ngx_slprintf(job->stall.request,
                      job->stall.request + sizeof(job->stall.request) - 1,
-                     "%V %V%s%V", &r->method_name, &uri,
+                     "%V %V%s%V", &method, &uri,
                      r->headers_in.server.len ? " " : "",
                      &r->headers_in.server);
         ngx_free(copy);

@@ -152,17 +152,7 @@ ngx_http_profile_facts(ngx_http_profile_ctx_t *ctx, prof_profile_t *profile)
 
     r = ctx->request;
 
-    /* the method of the request line: an internal redirect may set GET */
-
-    method = ctx->request_line;
-    p = ngx_strlchr(method.data, method.data + method.len, ' ');
-
-    if (p) {
-        method.len = p - method.data;
-
-    } else {
-        method = r->method_name;
-    }
+    ngx_http_profile_sent(r, &method, &uri);
 
     uri = r->unparsed_uri;
     copy = ngx_http_profile_redact(r, &uri);
@@ -377,6 +367,8 @@ static void
 ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
     ngx_http_profile_reply_t *reply)
 {
+    u_char              *src, *dst;
+    ngx_str_t            method, path;
     const char          *p;
     ngx_http_request_t  *r;
 
@@ -387,8 +379,19 @@ ngx_http_profile_render_headers(ngx_http_profile_render_t *render,
     reply->content_type.len = ngx_strlen(p);
 
     if (render->encoder->download) {
+        ngx_http_profile_sent(r, &method, &path);
+
+        src = path.data;
+        dst = ngx_pnalloc(r->pool, path.len);
+
+        if (dst) {
+            path.data = dst;
+            ngx_unescape_uri(&dst, &src, path.len, 0);
+            path.len = dst - path.data;
+        }
+
         (void) ngx_http_profile_file_name(r->pool, &r->headers_in.server,
-                              &r->uri, ngx_http_profile_mode(render->ctx),
+                              &path, ngx_http_profile_mode(render->ctx),
                               r->start_sec, render->encoder->extension,
                               &reply->file);
     }

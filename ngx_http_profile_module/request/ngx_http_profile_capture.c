@@ -378,11 +378,11 @@ ngx_http_profile_check_all(void)
 void
 ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
 {
-    u_char              *p;
-    prof_stats_t         stats;
-    prof_capture_t      *c;
-    ngx_http_request_t  *r;
-    u_char               title[NGX_MAX_ERROR_STR];
+    u_char          *p;
+    ngx_str_t        method, path;
+    prof_stats_t     stats;
+    prof_capture_t  *c;
+    u_char           title[NGX_MAX_ERROR_STR];
 
     if (ctx->timer.timer_set) {
         ngx_del_timer(&ctx->timer);
@@ -403,10 +403,10 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
     ngx_time_update();
 
     if (ctx->profile == NULL && ctx->reply.status == 0 && !ctx->others) {
-        r = ctx->request;
+        ngx_http_profile_sent(ctx->request, &method, &path);
 
-        p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V",
-                         &r->method_name, &r->uri);
+        p = ngx_slprintf(title, title + sizeof(title) - 1, "%V %V", &method,
+                         &path);
         *p = '\0';
 
         if (ctx->counting) {

@@ -51,6 +51,7 @@ ngx_http_profile_state_write(void)
 static void
 ngx_http_profile_state_captures(ngx_http_profile_state_t *state)
 {
+    ngx_str_t                          method, path;
     ngx_queue_t                       *q;
     prof_stats_t                       st;
     ngx_http_profile_ctx_t            *ctx;
@@ -77,11 +78,11 @@ ngx_http_profile_state_captures(ngx_http_profile_state_t *state)
                             &live->running, &live->cpu);
 
         live->samples = st.samples;
-        live->uri_len = ngx_min(ctx->request->uri.len,
-                                NGX_HTTP_PROFILE_STATE_URI);
+        ngx_http_profile_sent(ctx->request, &method, &path);
+        live->uri_len = ngx_min(path.len, NGX_HTTP_PROFILE_STATE_URI);
 
         ngx_memcpy(live->id, ctx->id, NGX_HTTP_PROFILE_ID_LEN);
-        ngx_memcpy(live->uri, ctx->request->uri.data, live->uri_len);
+        ngx_memcpy(live->uri, path.data, live->uri_len);
     }
 }
 
