@@ -6,6 +6,7 @@
  */
 
 
+#include "core/ngx_http_profile_fate.h"
 #include "core/ngx_http_profile_param.h"
 #include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_routes.h"
@@ -392,7 +393,34 @@ ngx_int_t
 ngx_http_profile_answer_no_profile(ngx_http_profile_call_t *call,
     ngx_str_t *id)
 {
-    return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
-                          "there is no profile \"%V\": the store was full and "
+    switch (ngx_http_profile_fate(id)) {
+
+    case NGX_HTTP_PROFILE_FATE_WAITS:
+
+        if (ngx_http_profile_add_text_header(call->request, "Retry-After",
+                                             "1")
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "the profile \"%V\" is not stored yet: its request "
+                          "runs, or the profile is being made", id);
+
+    case NGX_HTTP_PROFILE_FATE_NEVER:
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "the profile \"%V\" was never stored: its client or "
+                          "its worker left, or a limit dropped it", id);
+
+    case NGX_HTTP_PROFILE_FATE_STORED:
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "the profile \"%V\" is gone: the store was full and "
                           "it was the oldest, or it was deleted", id);
+
+    default:
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                          "there is no profile \"%V\": it was removed long "
+                          "ago, or it was never made", id);
+    }
 }

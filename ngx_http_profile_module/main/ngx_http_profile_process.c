@@ -6,6 +6,7 @@
 
 #include "bar/ngx_http_profile_bar.h"
 #include "context/ngx_http_profile_context.h"
+#include "core/ngx_http_profile_fate.h"
 #include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "core/ngx_http_profile_symbolizer.h"
@@ -98,11 +99,13 @@ ngx_http_profile_init_module(ngx_cycle_t *cycle)
     if (!captures) {
         ngx_http_profile_inbox_close();
         ngx_http_profile_kernel_close();
+    ngx_http_profile_fate_close();
         return NGX_OK;
     }
 
     ngx_http_profile_kernel_init(cycle, pmcf);
     ngx_http_profile_inbox_init(cycle);
+    ngx_http_profile_fate_init();
 
     return NGX_OK;
 }
@@ -441,6 +444,7 @@ ngx_http_profile_exit_master(ngx_cycle_t *cycle)
     ngx_http_profile_metrics_close();
     ngx_http_profile_turns_close();
     ngx_http_profile_kernel_close();
+    ngx_http_profile_fate_close();
     (void) prof_profile_roles(NULL, 0);
     prof_profile_forget();
 

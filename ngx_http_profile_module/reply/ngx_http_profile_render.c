@@ -11,6 +11,7 @@
 #include "core/ngx_http_profile_log_limit.h"
 #include "request/ngx_http_profile_request.h"
 #include "reply/ngx_http_profile_reply.h"
+#include "core/ngx_http_profile_fate.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
 #include "core/ngx_http_profile_redact.h"
@@ -127,6 +128,14 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
                    (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
                    render->encoder ? render->encoder->name : "",
                    render->store != NULL);
+
+    /* the job sets the fate */
+
+    if (!ctx->fated && render->store) {
+        ngx_http_profile_fate_add(ctx->id);
+    }
+
+    ctx->fated = 0;
 
     if (reply) {
         ctx->render = render;
@@ -264,6 +273,13 @@ ngx_http_profile_render_store(ngx_http_profile_render_t *render)
                                                     render->facts,
                                                     ngx_cycle->log);
 
+        /* a reader may delete the profile before the event loop comes here */
+
+        if (render->stored == NGX_OK) {
+            ngx_http_profile_fate_set(render->facts->id,
+                                      NGX_HTTP_PROFILE_FATE_STORED);
+        }
+
     } else {
         ngx_http_profile_log(NGX_LOG_ERR, ngx_cycle->log, 0,
                              "profile: %*s was not stored, it %s",
@@ -289,6 +305,14 @@ ngx_http_profile_render_done(void *data)
                    render->rc, render->stored, render->ctx != NULL);
 
     render->ended = 1;
+
+    if (render->facts) {
+        ngx_http_profile_fate_set(render->facts->id,
+                                  (render->job.worked && render->facts->size
+                                   && render->stored == NGX_OK)
+                                  ? NGX_HTTP_PROFILE_FATE_STORED
+                                  : NGX_HTTP_PROFILE_FATE_NEVER);
+    }
 
     if (render->lost) {
         ngx_http_profile_lose(NGX_HTTP_PROFILE_LOSS_MEMORY, ngx_cycle->log);

@@ -14,6 +14,7 @@
 #include "core/ngx_http_profile_log_limit.h"
 #include "request/ngx_http_profile_trigger.h"
 #include "stages/ngx_http_profile_stages.h"
+#include "core/ngx_http_profile_fate.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
 
@@ -559,6 +560,13 @@ ngx_http_profile_forget(ngx_http_profile_ctx_t *ctx)
 
     tr = ctx->track;
 
+    /* no job makes the profile */
+
+    if (ctx->fated) {
+        ctx->fated = 0;
+        ngx_http_profile_fate_set(ctx->id, NGX_HTTP_PROFILE_FATE_NEVER);
+    }
+
     tr->ctx = NULL;
     tr->timer = NULL;
 
@@ -763,6 +771,11 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
 
     ctx->slot = 1;
     ngx_http_profile_slots++;
+
+    if (!ctx->fated) {
+        ctx->fated = 1;
+        ngx_http_profile_fate_add(ctx->id);
+    }
 
     ngx_http_profile_apply_trigger(ctx);
 

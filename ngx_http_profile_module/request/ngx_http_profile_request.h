@@ -131,6 +131,7 @@ struct ngx_http_profile_ctx_s {
     unsigned                      tracked:1;
     unsigned                      slot:1;
     unsigned                      unfolded:1;
+    unsigned                      fated:1;    /* its fate will be set */
     unsigned                      others:1;   /* asks for a capture of other
                                                  requests, in the location where
                                                  this request ends */
