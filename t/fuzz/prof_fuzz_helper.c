@@ -142,13 +142,21 @@ fuzz_text(const char *text)
 static void
 fuzz_units(const prof_profile_object_t *object, const prof_profile_t *p)
 {
-    int                 rc;
-    uint32_t            i;
-    prof_frame_t        f;
-    prof_unit_table_t  *table;
+    int                   rc;
+    uint32_t              i;
+    prof_frame_t          f;
+    prof_unit_table_t    *table;
+    prof_names_object_t   names;
 
-    rc = prof_unit_ask(&table, object, "/usr/lib/debug",
-                       prof_clock(CLOCK_MONOTONIC) + 1000000000);
+    /* each input asks about another object, of which the cache knows nothing */
+
+    static uint64_t  inputs;
+
+    memset(&names, 0, sizeof(prof_names_object_t));
+    names.key[0] = ++inputs;
+
+    rc = prof_unit_find(&table, &names, object, "/usr/lib/debug",
+                        prof_clock(CLOCK_MONOTONIC) + 1000000000);
 
     fuzz_assert(rc == PROF_OK || rc == PROF_LIMIT);
     fuzz_assert(rc == PROF_OK || table == NULL);
@@ -171,7 +179,7 @@ fuzz_units(const prof_profile_object_t *object, const prof_profile_t *p)
 /* replaces that of prof_spawn.c: each start of the helper sends the input */
 
 int
-prof_spawn(prof_spawn_t *s, const char *path)
+prof_spawn(prof_spawn_t *s, const char *path, int nice)
 {
     int         fds[2];
     size_t      i, len;

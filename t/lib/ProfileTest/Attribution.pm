@@ -270,7 +270,7 @@ sub is_clean {
 }
 
 
-# signal handlers, timers and threads of a process, but for that of our jobs
+# signal handlers, timers and threads of a process, but for those of our jobs
 sub state_of {
     my ($pid) = @_;
 
@@ -279,7 +279,7 @@ sub state_of {
 
     my ($caught) = $status =~ /^SigCgt:\s*(\S+)/m;
     my ($blocked) = $status =~ /^SigBlk:\s*(\S+)/m;
-    my $threads = grep { (comm_of($_) // 'profile') ne 'profile' }
+    my $threads = grep { (comm_of($_) // 'profile') !~ /^profile/ }
                        glob("/proc/$pid/task/*/comm");
 
     # the C library installs two handlers of its own with the first thread
