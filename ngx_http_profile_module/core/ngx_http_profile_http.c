@@ -14,6 +14,10 @@
 #define NGX_HTTP_PROFILE_FILE_LEN  230
 
 
+/* a longer method has the name that nginx gives it */
+#define NGX_HTTP_PROFILE_METHOD  64
+
+
 static ngx_int_t ngx_http_profile_header_value(ngx_http_request_t *r,
     ngx_str_t *name, ngx_str_t *value);
 static size_t ngx_http_profile_join_headers(ngx_http_request_t *r,
@@ -323,16 +327,26 @@ void
 ngx_http_profile_sent(ngx_http_request_t *r, ngx_str_t *method,
     ngx_str_t *path)
 {
-    u_char  *p;
+    u_char  *p, *data;
 
-    *method = r->request_line;
-    p = ngx_strlchr(method->data, method->data + method->len, ' ');
+    *method = r->method_name;
 
-    if (p) {
-        method->len = p - method->data;
+    /*
+     * nginx sets the length to 0 when it frees the request, before the memory.
+     * A line that it has accepted has a space behind the method.
+     */
 
-    } else {
-        *method = r->method_name;
+    data = r->request_line.data;
+
+    if (data) {
+        for (p = data; *p != ' ' && p - data < NGX_HTTP_PROFILE_METHOD; p++) {
+            /* void */
+        }
+
+        if (*p == ' ') {
+            method->data = data;
+            method->len = p - data;
+        }
     }
 
     *path = r->unparsed_uri;
