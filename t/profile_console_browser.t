@@ -202,7 +202,7 @@ like($s->{viewers}[0], qr{GET /a}, 'the first user sees the first profile');
 like($s->{viewers}[1], qr{GET /b}, 'the second user sees the second profile');
 like($s->{titles}[0], qr{^GET /a}, 'the first user has the first title');
 like($s->{titles}[1], qr{^GET /b}, 'the second user has the second title');
-like($s->{note}, qr/^There is no profile/,
+like($s->{note}, qr/^The profile "\w+" is gone/,
      'the page says that a profile was deleted');
 is(join("\n", grep { !/404/ } @{$s->{console}}), '',
    'the browser logs nothing for two users');

@@ -217,7 +217,8 @@ sub test_page {
         ok(!(grep { /_module\.so\+0x/ } @{$s->{after}})
            && (grep { /^@{[ NAME ]}_handler\b/ } @{$s->{after}}),
            'page: the flamegraph has the names');
-        like($s->{error}, qr/^There is no profile/, 'page: an error is shown');
+        like($s->{error}, qr/^The profile "\w+" is gone/,
+             'page: an error is shown');
         is($s->{saidThen}, '', 'page: no result is shown beside an error');
         is_deeply($s->{axe}{names}, [], 'page: axe finds no violation');
         is_deeply([grep { !/404/ } @{$s->{console}}], [],

@@ -103,7 +103,7 @@ unlike($r->content(), qr/\{\{|\}\}/, 'the page has no placeholder left');
 
 my $json = decode_json(http_get("$one.json")->content());
 
-is($json->{title}, 'GET /index.html', 'the JSON has the title');
+is($json->{title}, 'GET /', 'the JSON has the title');
 is($json->{id}, $id{'/'}, 'the JSON has the id');
 
 my %summary = map { $_->{name} => $_ } @{$json->{summary}};

@@ -245,7 +245,9 @@ ngx_http_profile_symbolizer_first(ngx_event_t *ev)
         return;
     }
 
+    prof_heap_mute();
     first->profile = ngx_http_profile_symbolizer_objects();
+    prof_heap_unmute();
 
     first->job.work = ngx_http_profile_symbolizer_work;
     first->job.done = ngx_http_profile_symbolizer_done;
