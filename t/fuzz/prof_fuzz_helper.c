@@ -85,6 +85,7 @@ fuzz_names(const prof_profile_object_t *object)
     prof_name_t              names[FUZZ_ADDRESSES];
     fuzz_answers_t           answers;
     prof_helper_question_t   q;
+    uint64_t                 more;
 
     memset(names, 0, sizeof(names));
     memset(&answers, 0, sizeof(fuzz_answers_t));
@@ -100,6 +101,7 @@ fuzz_names(const prof_profile_object_t *object)
     q.n = FUZZ_ADDRESSES;
     q.deadline = prof_clock(CLOCK_MONOTONIC) + 1000000000;
     q.answer = fuzz_answer;
+    q.more = &more;
     q.data = &answers;
 
     rc = prof_helper_ask(&q);
