@@ -521,9 +521,14 @@ prof_encode_speedscope_stack(const prof_profile_t *p, const prof_view_t *v,
 
             if (object != PROF_NONE) {
 
-                /* the cause of a wait stands for the code below it */
+                /*
+                 * The cause of a wait stands for the code below it.  No stack
+                 * is empty, whatever is at its root.
+                 */
 
-                if (v->functions[frame].waits) {
+                if (v->functions[frame].waits
+                    && v->nodes[node].parent != PROF_NONE)
+                {
                     continue;
                 }
 
