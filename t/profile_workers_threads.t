@@ -66,10 +66,20 @@ sub threads {
 }
 
 
+# threads, but for that of jobs for which no client waits
 sub tasks {
-    my @tasks = glob("/proc/$worker/task/*");
+    return scalar grep { (comm($_) // 'profile idle') ne 'profile idle' }
+                       glob("/proc/$worker/task/*/comm");
+}
 
-    return scalar @tasks;
+
+sub comm {
+    my ($file) = @_;
+
+    open my $f, '<', $file or return;
+    chomp(my $name = <$f> // return);
+
+    return $name;
 }
 
 
