@@ -400,7 +400,8 @@ ngx_http_profile_turns_stop(void)
 void
 ngx_http_profile_turns_close(void)
 {
-    ngx_uint_t  i;
+    ngx_uint_t                      i;
+    ngx_http_profile_turn_names_t  *names;
 
     ngx_http_profile_turns_stop();
 
@@ -416,6 +417,12 @@ ngx_http_profile_turns_close(void)
 
     if (ngx_http_profile_turn_rings) {
         ngx_free(ngx_http_profile_turn_rings);
+    }
+
+    while (ngx_http_profile_turn_names && ngx_process == NGX_PROCESS_MASTER) {
+        names = ngx_http_profile_turn_names;
+        ngx_http_profile_turn_names = names->next;
+        ngx_free(names);
     }
 
     ngx_http_profile_turn_rings = NULL;
