@@ -7,8 +7,8 @@
  * a process.
  *
  * One master and its children share the memory.  They see the same process
- * ids, and are in one session.  A process that has got the id of an earlier
- * one, and is in this session, knows that the earlier one has ended.
+ * ids, and have the same session id.  A process that has got the process id of
+ * an earlier one, and has this session id, knows that the earlier one ended.
  */
 
 

@@ -194,8 +194,10 @@ PROF_HOT void
 ngx_http_profile_log_leave(ngx_http_profile_run_t *run, uint64_t now)
 {
     uint32_t              flags;
-    ngx_connection_t     *c;
     prof_turns_writer_t  *w;
+#if (NGX_HTTP_SSL)
+    ngx_connection_t     *c;
+#endif
 
     w = &ngx_http_profile_turn_log;
 
