@@ -135,7 +135,7 @@ for my $format (qw/ svg html /) {
 
     is($s->{status}, 200, "$format with a hostile URI is served");
     unharmed("evil URI, $format", $s);
-    like($s->{title}, qr{^GET /"></title><script>},
+    like($s->{title}, qr{^GET /%22%3E%3C/title%3E%3Cscript%3E},
          "$format with a hostile URI shows it as text")
         if $format eq 'html';
     cmp_ok($s->{plain}{boxes}, '>', 1, "$format with a hostile URI has boxes");

@@ -136,9 +136,9 @@ my @scenes = (
     [ 'CPU time', '/?performance_bar=flamegraph&profile_format=speedscope&profile_mode=cpu' ],
     [ 'allocations', '/?performance_bar=flamegraph&profile_format=speedscope&profile_mode=object' ],
     [ 'recording', '/?performance_bar=record' ],
-    [ 'recording in a new worker', '/?performance_bar=record', 'new' ],
+    [ 'recording in a new nginx', '/?performance_bar=record', 'new' ],
     [ 'a kept request', '/?keep=1' ],
-    [ 'a kept request in a new worker', '/?keep=1', 'new' ],
+    [ 'a kept request in a new nginx', '/?keep=1', 'new' ],
     [ 'workers', '/-/profile/cpu?seconds=0.1&format=speedscope' ],
     [ 'allocations of workers', '/-/profile/object?seconds=0.1&format=speedscope' ],
     [ 'requests', '/-/profile/wall?uri=/&requests=1&seconds=1&format=speedscope' ],
@@ -151,7 +151,7 @@ for my $scene (@scenes) {
 
     $tried = 0;
     fault();
-    begin_workers() if $new;
+    begin_anew() if $new;
     scene($uri);
     my %counts = counts_when_done($uri);
 
@@ -167,7 +167,7 @@ for my $scene (@scenes) {
         for my $n (chosen($counts{$call}, $new ? $OTHERS_NEW : $OTHERS)) {
             my $what = ref $n ? "all $call()" : "$call(), $n";
 
-            begin_workers() if $new;
+            begin_anew() if $new;
 
             # What clients can cause is logged once a second.
 
@@ -355,10 +355,11 @@ sub lost {
 }
 
 
-# new workers, which know no names yet
-sub begin_workers {
+# an nginx that knows no names yet
+sub begin_anew {
     fault();
-    renew();
+    $t->stop('TERM');
+    $t->run();
     @workers = $t->worker_pids();
 }
 
