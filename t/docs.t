@@ -103,6 +103,16 @@ is_deeply(\%contexts, $directives,
 is("@unknown", '', 'the index has versions that were released');
 
 
+# words of secret names
+
+my ($secrets) = $glue =~ /^static \N+ ngx_http_profile_secrets\[(.*?)^\};/ms;
+my ($names) = $page =~ /^(The name of an argument is secret.*?)  So `api_key`/ms;
+
+is_deeply([ sort(($names // '') =~ /`(\w+)`/g) ],
+          [ sort(map { tr{$}{}dr } ($secrets // '') =~ /"(.*?)"/g) ],
+          'the page has the words of secret names');
+
+
 # output formats
 
 my ($table) = slurp('shared/formats/prof_encode.h')

@@ -2,8 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# profile_redact hides the values of arguments in profiles, in the store, in the
-# console and in the log, and has no other effect.
+# Values of arguments are hidden in profiles, in the store, in the console and in
+# the log, if their names say that they are secret or are in profile_redact.
+# Nothing else changes.
 
 use strict;
 use warnings;
@@ -19,7 +20,7 @@ use ProfileTest;
 my $t = ProfileTest->new()->has(qw/ lua rewrite /);
 
 $t->conf(<<'EOF');
-profile_redact token password;
+profile_redact person iban;
 profile_stall_threshold 50ms;
 profile_store %%TESTDIR%%/store;
 access_log %%TESTDIR%%/access.log;
@@ -66,28 +67,60 @@ my $trigger = 'performance_bar=flamegraph';
 
 # the arguments of the request line in a profile
 
-is(args('/?a=1&token=secret&b=2'), 'a=1&token=***&b=2',
+is(args('/?a=1&person=secret&b=2'), 'a=1&person=***&b=2',
     'the value of a named argument is hidden');
-is(args('/?token=secret'), 'token=***', 'the first argument is hidden');
-is(args('/?a=1&b=token'), 'a=1&b=token', 'values are not compared');
-is(args('/?tokens=1&mytoken=2&toke=3'), 'tokens=1&mytoken=2&toke=3',
-    'names are compared whole');
-is(args('/?TOKEN=secret&%74oke%6E=secret'), 'TOKEN=***&%74oke%6E=***',
+is(args('/?person=secret'), 'person=***', 'the first argument is hidden');
+is(args('/?a=1&b=person'), 'a=1&b=person', 'values are not compared');
+is(args('/?persons=1&myperson=2&perso=3'), 'persons=1&myperson=2&perso=3',
+    'names of the directive are compared whole');
+is(args('/?PERSON=secret&%70erso%6E=secret'), 'PERSON=***&%70erso%6E=***',
     'names are compared without case and decoded');
-is(args('/?token=&password=a=b=c'), 'token=***&password=***',
+is(args('/?person=&iban=a=b=c'), 'person=***&iban=***',
     'an empty value and a value with equal signs are hidden');
-is(args('/?token&&token=x&'), 'token&&token=***&',
+is(args('/?person&&person=x&'), 'person&&person=***&',
     'arguments without a value stay');
-is(args('/?a=%&%7=1&token%=2&token%zz=3'), 'a=%&%7=1&token%=2&token%zz=3',
-    'escapes that are not valid stay');
+is(args('/?a=%&%7=1&person%=2&person%zz=3'),
+    'a=%&%7=1&person%=2&person%zz=3', 'escapes that are not valid stay');
 
-my $many = join('&', map { 'token=' } 1 .. 150);
-is(args("/?$many"), join('&', map { 'token=***' } 1 .. 150),
+my $many = join('&', map { 'iban=' } 1 .. 150);
+is(args("/?$many"), join('&', map { 'iban=***' } 1 .. 150),
     'many short values are hidden');
 
-is(args('/other?token=1&other=2'), 'token=1&other=***',
+is(args('/other?person=1&other=2'), 'person=1&other=***',
     'a location has its own names');
-is(args('/shown?token=1'), 'token=1', '"off" shows all values');
+is(args('/shown?person=1&token=2'), 'person=1&token=2',
+    '"off" shows all values');
+
+# names that Rails and GitLab hide, and those of OAuth, of signed URLs and of
+# sessions; the page of the reference has the words
+
+for my $name (qw/
+        password current_password passwd passwordConfirmation passphrase
+        user[password] user%5Bpassword%5D PassWord p%61ssword
+        secret client_secret sharedSecret token access_token authenticity_token
+        X-Amz-Security-Token private_token key api_key apikey sshkey key_id
+        keys_api_key[0] encrypted_key crypt salt password_salt certificate
+        otp otp_attempt totp ssn cvv cvc email work_email authorization
+        Authorization auth oauth session session_id PHPSESSID JSESSIONID
+        jsessionid sid connect.sid code auth_code signature X-Amz-Signature sig
+        X-Amz-Credential SAMLResponse jwt client_assertion csrf xsrf_id
+        import_url sentry_dsn hook /)
+{
+    is(args("/other?a=1&$name=hidden&b=2"), "a=1&$name=***&b=2",
+       "$name is hidden by default");
+}
+
+for my $name (qw/ page keyboard keyword author codec sort opinion compasses
+                  sidebar hooked design stop id state q zip /)
+{
+    is(args("/other?$name=shown"), "$name=shown", "$name is shown");
+}
+
+is(args('/other?a=1;token=x;y&b=2'), 'a=1;token=***&b=2',
+   'a semicolon separates arguments, but ends no hidden value');
+is(args('/other?next=/a?token=x&b=2'), 'next=/a?token=***&b=2',
+   'a question mark in an argument begins arguments');
+is(args('/other?token'), 'token', 'a secret name without a value stays');
 
 # the application and the access log get the values
 

@@ -118,7 +118,8 @@ static char *
 ngx_http_profile_core_merge(ngx_conf_t *cf,
     ngx_http_profile_loc_conf_t *prev, ngx_http_profile_loc_conf_t *conf)
 {
-    ngx_conf_merge_ptr_value(conf->redact, prev->redact, NULL);
+    ngx_conf_merge_ptr_value(conf->redact, prev->redact,
+                             &ngx_http_profile_redact_words);
 
     return NGX_CONF_OK;
 }
