@@ -37,6 +37,7 @@ http {
     access_log %%TESTDIR%%/stalls.log stalls;
 
     profile_turn_log on;
+    profile_zone store:8m;
 
     init_by_lua_block {
         local ffi = require "ffi"
@@ -328,6 +329,35 @@ ok(wait_for(sub { grep { /worker $pid died while it waited for events/ }
    'a worker that ran nothing has no request');
 
 
+# stored snapshots
+
+$r = post('/-/profile/turns?seconds=20');
+is($r->status(), 201, 'the log is stored') or diag($r->content());
+
+my $id = decode_json($r->content())->{id};
+my $stored = one($id);
+
+is($stored->{reason}, 'asked', 'the reason is stored');
+ok((grep { $_->{kind} eq 'begin' } runs($stored, $stored->{workers}[0])),
+   'runs are stored');
+ok(request($stored->{workers}[0], qr{^GET /die}), 'requests are stored');
+is($stored->{workers}[0]{pid}, turns(1)->{workers}[0]{pid},
+   'workers are stored');
+is(scalar(grep { $_->{flags} & $stored->{flags}{died} }
+               runs($stored, $stored->{workers}[0])),
+   $t->sanitizers() ? 10 : 50, 'runs in which a worker died are logged');
+
+my ($facts) = grep { $_->{id} eq $id } @{list()};
+
+is($facts->{scope}, 'turns', 'the list has the snapshot');
+is(http_get("/-/profile/p/$id/svg")->status(), 200,
+   'the snapshot is a profile without stacks');
+is(post("/-/profile/p/$id/delete")->status(), 204, 'it can be deleted');
+is(http_get("/-/profile/turns/$id.json")->status(), 404, 'then it is gone');
+is(http_get('/-/profile/turns/0123.json')->status(), 404,
+   'an id may be unknown');
+
+
 # a reload
 
 my $died = () = $t->read_file('worker.log') =~ /worker \d+ died/g;
@@ -350,6 +380,31 @@ sub turns {
     is($r->status(), 200, 'the log is shown') or diag($r->content());
 
     return decode_json($r->content());
+}
+
+
+sub post {
+    my ($uri) = @_;
+
+    return http("POST $uri HTTP/1.1\r\nHost: localhost\r\n"
+                . "Content-Length: 0\r\nX-Profile-Console: 1\r\n"
+                . "Connection: close\r\n\r\n");
+}
+
+
+sub one {
+    my ($id) = @_;
+    my $r = http_get("/-/profile/turns/$id.json");
+
+    is($r->status(), 200, 'a snapshot is shown') or diag($r->content());
+
+    return decode_json($r->content());
+}
+
+
+sub list {
+    return decode_json(http_get('/-/profile/profiles.json')->content())
+               ->{profiles};
 }
 
 

@@ -31,6 +31,9 @@ extern const ngx_http_profile_route_t  **ngx_http_profile_routes;
 /* ngx_http_profile_console.c: the console's own table */
 extern const ngx_http_profile_route_t  ngx_http_profile_console_routes[];
 
+/* ngx_http_profile_turns_page.c */
+extern const ngx_http_profile_route_t  ngx_http_profile_turns_routes[];
+
 /* ngx_http_profile_viewer.c */
 
 /* handler of the directive profile_viewer */

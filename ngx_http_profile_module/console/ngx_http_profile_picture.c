@@ -314,6 +314,12 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
                              &pic->id[pic->missing]);
     }
 
+    if (pic->rc == NGX_HTTP_NOT_FOUND) {
+        return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
+                             "the profile \"%V\" %s",
+                             &pic->id[pic->missing], pic->err);
+    }
+
     if (pic->rc == NGX_BUSY) {
         return ngx_http_profile_answer_error(call,
                              NGX_HTTP_INSUFFICIENT_STORAGE,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The turn log: the directive, the memory of the logs, what a dead worker has
- * run, and the console's view of the last seconds.
+ * The turn log: the directive, the memory of the logs, and what a dead worker
+ * has run.
  *
  * Each worker has a log in shared memory that the master maps.  A log belongs
  * to the number of a worker, so the next worker with this number continues the
@@ -23,7 +23,6 @@
 
 #include "core/ngx_http_profile_conf.h"
 #include "loop/ngx_http_profile_loop.h"
-#include "reply/ngx_http_profile_reply.h"
 
 
 /* bytes of runs for each worker */
@@ -52,8 +51,6 @@ typedef struct {
 
 
 PROF_HIDDEN_BEGIN
-
-extern const ngx_http_profile_route_t  ngx_http_profile_turns_routes[];
 
 /*
  * Called by the master, and by a process without a master, when it has read a

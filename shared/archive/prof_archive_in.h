@@ -17,7 +17,8 @@
  *     text       length + 1 as a number, and the bytes; 0 is NULL
  *
  * in the order of prof_archive_write().  An index that may be PROF_NONE is
- * written as index + 1, or 0; the index of a parent as the distance, or 0.
+ * written as index + 1, or 0; the index of a parent as the distance, or 0.  The
+ * snapshot of turn logs, a length and bytes, is at the end, or nothing is.
  *
  * A change of this layout is a new version.  A new series or measure is not:
  * an archive has the names of its series and measures.

@@ -44,6 +44,7 @@ static void prof_archive_labels(prof_archive_in_t *in, prof_profile_t *p);
 static int prof_archive_series(prof_archive_in_t *in, prof_profile_t *p);
 static void prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p,
     prof_series_t *s);
+static void prof_archive_turns(prof_archive_in_t *in, prof_profile_t *p);
 static int prof_archive_is(prof_archive_in_t *in, const char *want);
 
 
@@ -95,6 +96,8 @@ prof_archive_content(prof_archive_in_t *in, prof_profile_t *p)
     prof_archive_labels(in, p);
 
     while (prof_archive_series(in, p)) { /* void */ }
+
+    prof_archive_turns(in, p);
 
     if (in->pos != in->last) {
         prof_archive_in_fail(in, PROF_ARCHIVE_DAMAGED);
@@ -436,5 +439,24 @@ prof_archive_entries(prof_archive_in_t *in, prof_profile_t *p,
             last += prof_archive_in_signed(in);
             e->values[k] = last;
         }
+    }
+}
+
+
+static void
+prof_archive_turns(prof_archive_in_t *in, prof_profile_t *p)
+{
+    uint32_t  len;
+
+    if (in->pos == in->last) {
+        return;
+    }
+
+    p->turns = prof_archive_in_array(in, &len, 1, 1);
+
+    if (p->turns) {
+        memcpy(p->turns, in->pos, len);
+        in->pos += len;
+        p->turns_len = len;
     }
 }

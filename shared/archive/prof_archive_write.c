@@ -67,6 +67,11 @@ prof_archive_write(const prof_profile_t *p, prof_buf_t *b)
 
     prof_archive_text(&content, NULL);
 
+    if (p->turns) {
+        prof_archive_number(&content, p->turns_len);
+        prof_buf_append(&content, p->turns, p->turns_len);
+    }
+
     if (prof_buf_failed(&content)) {
         rc = PROF_ERROR;
 

@@ -8,22 +8,15 @@
 
 #include "capture/prof_turn.h"
 
-#include <string.h>
-
 
 prof_profile_t *
 prof_process_addresses(const uintptr_t *pcs, uint32_t n, uint32_t *nodes)
 {
-    uint32_t              i;
-    uintptr_t             pc;
-    prof_stats_t          stats;
     prof_capture_t       *c;
     prof_profile_t       *p;
     prof_capture_conf_t   conf;
-    const prof_unwind_t  *u;
 
-    u = prof_process_refresh();
-    if (u == NULL) {
+    if (prof_process_refresh() == NULL) {
         return NULL;
     }
 
@@ -38,23 +31,13 @@ prof_process_addresses(const uintptr_t *pcs, uint32_t n, uint32_t *nodes)
         return NULL;
     }
 
-    memset(&stats, 0, sizeof(prof_stats_t));
-
-    for (i = 0; i < n; i++) {
-        pc = pcs[i];
-
-        if (prof_frame_is_name(pc) || prof_frame_is_script(pc)) {
-            nodes[i] = PROF_NONE;
-            continue;
-        }
-
-        (void) prof_unwind_mark(&u, 1, &pc, 0);
-        nodes[i] = prof_tree_frame(&c->tree, PROF_NONE, pc, &stats);
-    }
-
     p = prof_capture_finish(c, "addresses");
 
     prof_capture_destroy(c);
+
+    if (p) {
+        prof_draft_addresses(p, pcs, n, nodes);
+    }
 
     return p;
 }

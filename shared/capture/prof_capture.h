@@ -31,6 +31,9 @@
 #define PROF_FREQUENCY_DEFAULT  1000
 
 #define PROF_MEMORY_MIN         (128 * 1024)
+
+/* half of this memory is for addresses */
+#define PROF_ADDRESSES          1024
 #define PROF_MEMORY_DEFAULT     (4 * 1024 * 1024)
 #define PROF_MEMORY_MAX         (1024 * 1024 * 1024)
 
@@ -80,6 +83,13 @@ PROF_HIDDEN_BEGIN
  * without unwind tables.
  */
 prof_profile_t *prof_process_addresses(const uintptr_t *pcs, uint32_t n,
+    uint32_t *nodes);
+
+/*
+ * Adds addresses to such a draft, which has room for PROF_ADDRESSES of them in
+ * addition.  Context: any thread.
+ */
+void prof_draft_addresses(prof_profile_t *p, const uintptr_t *pcs, uint32_t n,
     uint32_t *nodes);
 
 /*

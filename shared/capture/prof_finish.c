@@ -181,6 +181,33 @@ prof_heap_finish(prof_heap_t *h, const char *title)
 }
 
 
+void
+prof_draft_addresses(prof_profile_t *p, const uintptr_t *pcs, uint32_t n,
+    uint32_t *nodes)
+{
+    uint32_t        i;
+    uintptr_t       pc;
+    prof_stats_t    stats;
+    prof_finish_t  *f;
+
+    f = (prof_finish_t *) p->draft;
+
+    memset(&stats, 0, sizeof(prof_stats_t));
+
+    for (i = 0; i < n; i++) {
+        pc = pcs[i];
+
+        if (prof_frame_is_name(pc) || prof_frame_is_script(pc)) {
+            nodes[i] = PROF_NONE;
+            continue;
+        }
+
+        (void) prof_unwind_mark(&f->unwind, 1, &pc, 0);
+        nodes[i] = prof_tree_frame(&f->tree, PROF_NONE, pc, &stats);
+    }
+}
+
+
 /* makes a draft without samples, with space for names */
 
 static prof_profile_t *

@@ -141,6 +141,7 @@ prof_profile_destroy(prof_profile_t *p)
     free(p->labels);
     free(p->scope);
     free(p->title);
+    free(p->turns);
     free(p);
 }
 

@@ -255,6 +255,9 @@ struct prof_profile_s {
     uint32_t                nmapped;        /* number of labels in the hash */
     prof_fact_t            *facts;
     uint32_t                nfacts;
+    char                   *turns;          /* owned; the bytes of a snapshot
+                                               of turn logs; NULL: none */
+    size_t                  turns_len;
 };
 
 

@@ -24,6 +24,7 @@
 
 static uint32_t prof_turns_nruns(size_t runs);
 static uint32_t prof_turns_nrequests(uint32_t nruns);
+static void prof_turns_close(prof_turns_writer_t *w, uint64_t now);
 static void prof_turns_mark(prof_turns_writer_t *w, prof_turns_kind_e kind);
 static void prof_turns_copy_open(const prof_turns_log_t *log,
     prof_turns_copy_t *copy);
@@ -102,9 +103,14 @@ prof_turns_begin(prof_turns_writer_t *w, prof_turns_log_t *log, uint64_t owner)
     w->row = NULL;
     w->depth = 0;
 
+    log->began = prof_clock(CLOCK_MONOTONIC);
+
+    if (log->owner && !log->ended) {
+        prof_turns_close(w, log->began);
+    }
+
     log->depth = 0;
     log->ended = 0;
-    log->began = prof_clock(CLOCK_MONOTONIC);
     log->wall = (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec - log->began;
 
     prof_turns_mark(w, PROF_TURNS_BEGIN);
@@ -112,6 +118,34 @@ prof_turns_begin(prof_turns_writer_t *w, prof_turns_log_t *log, uint64_t owner)
     /* a reader that sees the owner also sees that it has no open run */
 
     __atomic_store_n(&log->owner, owner, __ATOMIC_RELEASE);
+}
+
+
+/* ends the runs of a dead process, which may have written anything */
+
+static void
+prof_turns_close(prof_turns_writer_t *w, uint64_t now)
+{
+    uint32_t               depth;
+    prof_turns_log_t      *log;
+    prof_turns_request_t  *row;
+
+    log = w->log;
+    depth = log->depth < PROF_TURNS_DEPTH ? log->depth : PROF_TURNS_DEPTH;
+
+    while (depth--) {
+        row = prof_turns_row(log, w->run->request);
+
+        w->run->end = now;
+        w->run->location = row ? row->location : 0;
+        w->run->flags |= PROF_TURNS_DIED;
+
+        prof_turns_written(w);
+
+        if (depth) {
+            *w->run = log->outer[depth - 1];
+        }
+    }
 }
 
 
@@ -363,6 +397,38 @@ prof_turns_free(prof_turns_copy_t *copy)
     free(copy->runs);
     free(copy->requests);
     memset(copy, 0, sizeof(prof_turns_copy_t));
+}
+
+
+void
+prof_turns_forget(prof_turns_copy_t *copy)
+{
+    char                        *used;
+    size_t                       i, n;
+    const prof_turns_request_t  *row;
+
+    used = calloc(copy->nrequests + 1, 1);
+    if (used == NULL) {
+        return;
+    }
+
+    for (i = 0; i < copy->nruns; i++) {
+        row = prof_turns_find(copy, copy->runs[i].request);
+
+        if (row) {
+            used[row - copy->requests] = 1;
+        }
+    }
+
+    for (i = 0, n = 0; i < copy->nrequests; i++) {
+        if (used[i]) {
+            copy->requests[n++] = copy->requests[i];
+        }
+    }
+
+    copy->nrequests = n;
+
+    free(used);
 }
 
 

@@ -31,7 +31,7 @@
 
 
 /* the layout of all structs below; a reader refuses any other version */
-#define PROF_TURNS_VERSION   1
+#define PROF_TURNS_VERSION   2
 
 /* runs that are nested deeper than this are not logged */
 #define PROF_TURNS_DEPTH     8
@@ -57,6 +57,7 @@ typedef enum {
 #define PROF_TURNS_TLS         0x20  /* of a TLS handshake */
 #define PROF_TURNS_TIMER       0x40  /* began by a timer */
 #define PROF_TURNS_PROFILER    0x80  /* work of the profiler itself */
+#define PROF_TURNS_DIED        0x100 /* the process died in it */
 
 
 /* 40 bytes, so that 4 megabytes are 2 seconds of 50,000 runs a second */
@@ -122,6 +123,8 @@ typedef struct {
     uint64_t                wall;        /* ns since the Epoch at the time 0 */
     uint64_t                written;     /* runs that ended, in the life of the
                                             log */
+    uint64_t                stored;      /* of the caller: when a snapshot was
+                                            last stored for a dead process */
     uint32_t                requests;    /* number of the last request */
     uint32_t                depth;       /* of runs that have not ended */
     prof_turns_run_t        outer[PROF_TURNS_DEPTH];
@@ -182,7 +185,7 @@ void prof_turns_init(prof_turns_log_t *log, size_t runs);
 
 /*
  * A process begins and ends to write.  prof_turns_begin() keeps the records of
- * the process before it, whose open runs are forgotten.
+ * the process before it.  If that process died, its open runs end now.
  */
 void prof_turns_begin(prof_turns_writer_t *w, prof_turns_log_t *log,
     uint64_t owner);
@@ -196,6 +199,9 @@ void prof_turns_end(prof_turns_writer_t *w);
 int prof_turns_read(const prof_turns_log_t *log, uint64_t from,
     prof_turns_copy_t *copy);
 void prof_turns_free(prof_turns_copy_t *copy);
+
+/* leaves out the requests that no run of the copy is for */
+void prof_turns_forget(prof_turns_copy_t *copy);
 
 /* returns the request with this number, or NULL */
 const prof_turns_request_t *prof_turns_find(const prof_turns_copy_t *copy,

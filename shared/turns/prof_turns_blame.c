@@ -14,6 +14,10 @@
 #include <stdlib.h>
 
 
+/* damaged logs and forged snapshots may have any nesting */
+#define PROF_TURNS_NESTING  32
+
+
 /* a stretch in which one run was the innermost one */
 
 typedef struct {
@@ -79,7 +83,7 @@ prof_turns_blame(const prof_turns_copy_t *copy, prof_turns_blame_pt fn,
 static int
 prof_turns_cut(prof_turns_blame_t *b)
 {
-    size_t                   i, run;
+    size_t                   i, run, depth;
     uint64_t                 at, next;
     const prof_turns_run_t  *runs;
 
@@ -95,6 +99,7 @@ prof_turns_cut(prof_turns_blame_t *b)
 
     runs = b->copy->runs;
     run = PROF_TURNS_LOOP;
+    depth = 0;
     at = 0;
 
     for (i = 0; i <= b->copy->nruns; i++) {
@@ -109,10 +114,16 @@ prof_turns_cut(prof_turns_blame_t *b)
         while (run != PROF_TURNS_LOOP && runs[run].end <= next) {
             at = prof_turns_add_piece(b, at, runs[run].end, run);
             run = b->outer[run];
+            depth--;
         }
 
         if (i == b->copy->nruns) {
             break;
+        }
+
+        if (depth == PROF_TURNS_NESTING) {
+            b->outer[i] = PROF_TURNS_LOOP;
+            continue;
         }
 
         if (run != PROF_TURNS_LOOP) {
@@ -122,6 +133,7 @@ prof_turns_cut(prof_turns_blame_t *b)
         at = next;
         b->outer[i] = run;
         run = i;
+        depth++;
     }
 
     return PROF_OK;

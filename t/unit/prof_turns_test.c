@@ -377,6 +377,20 @@ test_killed(void)
        "the request has its text");
 
     prof_turns_free(&copy);
+
+    prof_turns_begin(&w, log, 2);
+
+    is_int(prof_turns_read(log, 0, &copy), PROF_OK, "the next process writes");
+    is_int(copy.nruns, 4, "the open runs ended");
+    is_int(copy.runs[0].handler, 0x11, "the outer one is logged");
+    is_int(copy.runs[1].handler, 0x12, "the inner one is logged");
+    ok((copy.runs[0].flags & PROF_TURNS_DIED)
+       && (copy.runs[1].flags & PROF_TURNS_DIED)
+       && !(copy.runs[2].flags & PROF_TURNS_DIED),
+       "they have a flag");
+    is_int(copy.runs[1].end, log->began, "they end with the next process");
+
+    prof_turns_free(&copy);
 }
 
 
