@@ -37,7 +37,8 @@ http {
     access_log %%TESTDIR%%/stalls.log stalls;
 
     profile_turn_log on;
-    profile_zone store:8m;
+    profile_zone store:16m;
+    profile_stall_threshold 150ms;
 
     init_by_lua_block {
         local ffi = require "ffi"
@@ -130,6 +131,18 @@ http {
                 ngx.timer.at(0, function() burn(20) end)
                 ngx.print("set")
             }
+        }
+
+        location /kept {
+            profile_keep 1 slow=1h;
+            content_by_lua_block {
+                ngx.sleep(0.05)
+                ngx.print("kept")
+            }
+        }
+
+        location /held {
+            content_by_lua_block { burn(200) ngx.print("held") }
         }
 
         location /notes {
@@ -290,6 +303,58 @@ for my $culprit ('first /slow', 'first /less') {
 }
 
 
+# the log around a kept request
+
+@pids = map { my $n = $_; $t->start_child(sub { load($n, time() + 1.5) }) }
+        1 .. 4;
+sleep 0.2;
+http_get('/kept?a=b');
+waitpid $_, 0 for @pids;
+
+my $kept = stored(qr{^/kept});
+my $part = one($kept->{id});
+my $number = $part->{about}{request};
+
+is($part->{reason}, 'request', 'the part of a request is stored');
+($r) = grep { $_->{number} == $number } @{$part->{workers}[0]{requests}};
+is(($r // {})->{text}, 'GET /kept?a=b', 'it is about the request');
+is(scalar(@{$part->{workers}}), 1, 'it has the log of one worker');
+
+@runs = runs($part, $part->{workers}[0]);
+@turns = grep { $_->{request} == $number } @runs;
+
+cmp_ok(scalar(@turns), '>=', 2, 'it has the turns of the request');
+cmp_ok(scalar(grep { $_->{request} && $_->{request} != $number } @runs), '>=',
+       1, 'it has the runs of others');
+is(scalar(grep { $_->{start} > $turns[-1]{start} } @runs), 0,
+   'later runs are left out');
+my $begin = $turns[0]{start} - $turns[0]{stall} - 1e6;
+is(scalar(grep { $_->{start} + $_->{length} < $begin } @runs), 0,
+   'earlier runs are left out');
+
+
+# the log and the profile of a stall
+
+http_get('/held?token=secret');
+
+my $held = stored(qr{^stall: GET /held\?token=\*\*\*});
+$part = one($held->{id});
+
+is($held->{scope}, 'stall', 'a stall is stored');
+is($part->{reason}, 'stall', 'its part of the log is stored');
+
+my ($stall) = grep { $_->{start} == $part->{about}{start} }
+              runs($part, $part->{workers}[0]);
+cmp_ok(($stall // {})->{length} // 0, '>=', 199e6, 'it is about the run');
+is(location($part, $stall), 'first /held', 'the run has its location');
+
+my $folded = http_get("/-/profile/p/$held->{id}/folded")->content();
+my $all = sum0($folded =~ / (\d+)$/mg);
+cmp_ok($all, '>=', 199e6, 'the profile has the whole run') or diag($folded);
+ok(wait_for(sub { $t->read_file('error.log') =~ /held for.*$held->{id}/ }),
+   'the line of the stall has the id');
+
+
 # what a worker ran when it died
 
 # sanitizers report all of these signals but one
@@ -319,6 +384,27 @@ for my $how ($t->sanitizers() ? 'kill' : qw/ segv kill bus abort null /) {
     }
 
     is($wrong, 0, "$how: the log names the request each time");
+}
+
+# at most one snapshot in a second
+
+my @deaths = grep { $_->{scope} eq 'turns' } @{list()};
+cmp_ok(scalar(@deaths), '>=', 1, 'the log of a dead worker is stored');
+
+for my $death (@deaths) {
+    my ($how, $n) = $death->{uri} =~ m{^worker \d+ died: GET /die/(\w+)\?n=(\d+)};
+    my $part = one($death->{id});
+    my @died = grep { $_->{flags} & $part->{flags}{died}
+                      && $_->{start} == $part->{about}{start} }
+               runs($part, $part->{workers}[0]);
+    my ($r) = grep { $_->{number} == $part->{about}{request} }
+              @{$part->{workers}[0]{requests}};
+
+    is($part->{reason}, 'death', 'the reason is stored');
+    like(($r // {})->{text} // '', qr{^GET /die/$how\?n=$n&token=\*\*\*$},
+         'the request is stored');
+    is(scalar(@died), 1, 'the last run is stored');
+    cmp_ok($died[0]{length}, '>=', 11e6, 'it has its length');
 }
 
 my $pid = $log->{workers}[0]{pid};
@@ -399,6 +485,19 @@ sub one {
     is($r->status(), 200, 'a snapshot is shown') or diag($r->content());
 
     return decode_json($r->content());
+}
+
+
+# the newest stored profile of this URI, when it is there
+
+sub stored {
+    my ($re) = @_;
+    my $found;
+
+    wait_for(sub { ($found) = grep { $_->{uri} =~ $re } @{list()}; $found })
+        or BAIL_OUT("nothing is stored for $re");
+
+    return $found;
 }
 
 

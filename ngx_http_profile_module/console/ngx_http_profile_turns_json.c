@@ -92,10 +92,10 @@ ngx_http_profile_turns_json(prof_turns_snapshot_t *s, prof_buf_t *b)
                      "\"flags\":{");
     prof_buf_printf(b, "\"first\":%d,\"last\":%d,\"subrequest\":%d,"
                        "\"nested\":%d,\"accept\":%d,\"tls\":%d,\"timer\":%d,"
-                       "\"died\":%d},",
+                       "\"died\":%d,\"open\":%d},",
                     PROF_TURNS_FIRST, PROF_TURNS_LAST, PROF_TURNS_SUBREQUEST,
                     PROF_TURNS_NESTED, PROF_TURNS_ACCEPT, PROF_TURNS_TLS,
-                    PROF_TURNS_TIMER, PROF_TURNS_DIED);
+                    PROF_TURNS_TIMER, PROF_TURNS_DIED, PROF_TURNS_OPEN);
 
     ngx_http_profile_turns_names_json(s, b);
 

@@ -25,6 +25,7 @@ typedef struct {
     ngx_http_profile_snapshot_t  *snapshot;
     ngx_http_profile_store_t     *store;     /* NULL: the answer is JSON */
     u_char                        id[NGX_HTTP_PROFILE_ID_LEN];
+    ngx_int_t                     ms;
     ngx_int_t                     rc;
     prof_buf_t                    out;
     ngx_http_profile_gzip_t       gzip;
@@ -121,6 +122,7 @@ ngx_http_profile_turns_route(ngx_http_profile_call_t *call)
 
     now = prof_now();
 
+    a->ms = ms;
     a->store = store;
     a->gzip.accepted = ngx_http_profile_accept_gzip(call->request);
     a->snapshot = ngx_http_profile_snapshot_begin(PROF_TURNS_ASKED,
@@ -183,6 +185,15 @@ ngx_http_profile_turns_work(void *data)
     u_char                  title[sizeof("turn log of 3600.000 s")];
     prof_turns_snapshot_t  *s;
 
+    if (a->store) {
+        *ngx_snprintf(title, sizeof(title) - 1, "turn log of %.3f s",
+                      (double) a->ms / 1000) = '\0';
+
+        a->rc = ngx_http_profile_snapshot_store(a->snapshot, a->store, a->id,
+                                                (char *) title, 0);
+        return;
+    }
+
     a->rc = NGX_ERROR;
 
     s = ngx_http_profile_snapshot_make(a->snapshot);
@@ -190,15 +201,8 @@ ngx_http_profile_turns_work(void *data)
         return;
     }
 
-    if (a->store) {
-        *ngx_snprintf(title, sizeof(title) - 1, "turn log of %.3f s",
-                      (double) s->length / 1e9) = '\0';
-
-        a->rc = ngx_http_profile_snapshot_store(a->store, s, a->id,
-                                                (char *) title);
-
-    } else if (ngx_http_profile_turns_json(s, &a->out) == PROF_OK
-               && !prof_buf_failed(&a->out))
+    if (ngx_http_profile_turns_json(s, &a->out) == PROF_OK
+        && !prof_buf_failed(&a->out))
     {
         ngx_http_profile_gzip(&a->out, &a->gzip);
         a->rc = NGX_OK;

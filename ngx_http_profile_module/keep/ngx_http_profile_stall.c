@@ -15,6 +15,7 @@
 #include "core/ngx_http_profile_log_limit.h"
 #include "core/ngx_http_profile_redact.h"
 #include "keep/ngx_http_profile_keep.h"
+#include "turns/ngx_http_profile_snapshot.h"
 
 
 /* memory of a capture with one stack */
@@ -31,6 +32,12 @@ typedef struct {
     ngx_http_profile_job_t     job;
     prof_profile_t            *profile;   /* entries: handler, stack */
     int                        rc;
+    ngx_http_profile_snapshot_t
+                              *snapshot;  /* of the turn log; NULL: none */
+    ngx_http_profile_store_t  *store;
+    prof_profile_t            *run;       /* with all samples of the run */
+    ngx_int_t                  stored;
+    u_char                     id[NGX_HTTP_PROFILE_ID_LEN];
     ngx_uint_t                 omitted;   /* stalls since the last line */
     ngx_http_profile_stall_t   stall;
 } ngx_http_profile_stall_job_t;
@@ -41,6 +48,10 @@ static ngx_int_t ngx_http_profile_stall_init(ngx_shm_zone_t *zone,
 static void ngx_http_profile_stall(ngx_http_profile_run_t *run,
     ngx_http_profile_track_t *tr, uint64_t wall);
 static prof_profile_t *ngx_http_profile_stall_profile(uintptr_t handler);
+static void ngx_http_profile_stall_turns(ngx_http_profile_stall_job_t *job,
+    ngx_http_profile_run_t *run, ngx_http_profile_track_t *tr);
+static prof_profile_t *ngx_http_profile_stall_run(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uint64_t end, const char *title);
 static void ngx_http_profile_stall_work(void *data);
 static void ngx_http_profile_stall_done(void *data);
 static void ngx_http_profile_stall_names(prof_profile_t *p, uint32_t node,
@@ -167,6 +178,8 @@ ngx_http_profile_stall(ngx_http_profile_run_t *run,
 
     job->profile = ngx_http_profile_stall_profile(run->handler);
 
+    ngx_http_profile_stall_turns(job, run, tr);
+
     job->job.work = ngx_http_profile_stall_work;
     job->job.done = ngx_http_profile_stall_done;
     job->job.data = job;
@@ -211,6 +224,92 @@ ngx_http_profile_stall_profile(uintptr_t handler)
 }
 
 
+/* with a turn log, the stall is stored: what the worker ran, and the log */
+
+static void
+ngx_http_profile_stall_turns(ngx_http_profile_stall_job_t *job,
+    ngx_http_profile_run_t *run, ngx_http_profile_track_t *tr)
+{
+    uint64_t                       now, from;
+    u_char                         title[sizeof("stall: ")
+                                         + sizeof(job->stall.request)];
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_profile_module);
+
+    if (pmcf == NULL || pmcf->store == NULL
+        || ngx_http_profile_make_id(job->id, ngx_cycle->log) != NGX_OK)
+    {
+        return;
+    }
+
+    now = run->start + job->stall.wall;
+    from = run->start - ngx_min(run->start, NGX_HTTP_PROFILE_SNAPSHOT_TIME);
+
+    job->snapshot = ngx_http_profile_snapshot_begin(PROF_TURNS_STALLED, from,
+                                                    0);
+    if (job->snapshot == NULL) {
+        return;
+    }
+
+    *ngx_sprintf(title, "stall: %s", job->stall.request[0]
+                 ? job->stall.request : (u_char *) "no request") = '\0';
+
+    job->store = pmcf->store;
+    job->snapshot->to = now;
+    job->snapshot->run = run->start;
+    job->snapshot->request = tr ? tr->number : 0;
+    job->run = ngx_http_profile_stall_run(run, tr, now, (char *) title);
+}
+
+
+/* without a watch, the profile has the handler only */
+
+static prof_profile_t *
+ngx_http_profile_stall_run(ngx_http_profile_run_t *run,
+    ngx_http_profile_track_t *tr, uint64_t end, const char *title)
+{
+    uint64_t              cpu;
+    prof_capture_t       *c;
+    prof_profile_t       *p;
+    prof_capture_conf_t   conf;
+
+    ngx_memzero(&conf, sizeof(prof_capture_conf_t));
+
+    conf.frequency = PROF_FREQUENCY_DEFAULT;
+    conf.mode = PROF_MODE_WALL;
+    conf.memory = NGX_HTTP_PROFILE_STALL_MEMORY;
+
+    c = prof_capture_create(&conf);
+    if (c == NULL) {
+        return NULL;
+    }
+
+    cpu = tr ? tr->turn_cpu : end - run->start;
+
+    prof_capture_begin(c, run->start);
+
+    if (ngx_http_profile_watch) {
+
+        if (ngx_http_profile_spot.fresh) {
+            ngx_http_profile_watch_pass(run);
+        }
+
+        prof_watch_turn(ngx_http_profile_watch, c, PROF_WATCH_ALL,
+                        run->handler, end, cpu);
+
+    } else {
+        prof_capture_ran(c, run->handler, end, cpu);
+    }
+
+    p = prof_capture_finish(c, title);
+    prof_capture_destroy(c);
+
+    return p;
+}
+
+
 static void
 ngx_http_profile_stall_work(void *data)
 {
@@ -218,6 +317,16 @@ ngx_http_profile_stall_work(void *data)
 
     job->rc = job->profile ? prof_profile_symbolize(job->profile)
                            : PROF_ERROR;
+
+    job->stored = NGX_ERROR;
+
+    if (job->run && prof_profile_symbolize(job->run) == PROF_OK) {
+        ngx_http_profile_snapshot_add(job->snapshot, job->run);
+
+        job->stored = ngx_http_profile_snapshot_profile(job->store, job->run,
+                                                 job->id, "stall",
+                                                 (uint32_t) job->stall.worker);
+    }
 }
 
 
@@ -228,12 +337,14 @@ ngx_http_profile_stall_done(void *data)
 {
     ngx_http_profile_stall_job_t *job = data;
 
+    ngx_uint_t                 stored;
     prof_series_t             *s;
     prof_profile_t            *p;
     ngx_http_profile_stall_t  *st;
 
     p = job->profile;
     st = &job->stall;
+    stored = job->run && job->job.worked && job->stored == NGX_OK;
 
     if (p && job->rc == PROF_OK && job->job.worked) {
 
@@ -254,17 +365,20 @@ ngx_http_profile_stall_done(void *data)
 
     ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                   "profile: the worker was held for %uL ms by %s%s%s, "
-                  "handler: %s, running: %s, %ui more not logged",
+                  "handler: %s, running: %s, %ui more not logged%s%*s",
                   st->wall / 1000000, st->request[0] ? "\"" : "",
                   st->request[0] ? st->request : (u_char *) "no request",
                   st->request[0] ? "\"" : "",
                   st->handler[0] ? st->handler : (u_char *) "unknown",
                   st->stack[0] ? st->stack : (u_char *) "not sampled",
-                  job->omitted);
+                  job->omitted, stored ? ", profile " : "",
+                  stored ? (size_t) NGX_HTTP_PROFILE_ID_LEN : 0, job->id);
 
     ngx_http_profile_stall_add(st);
 
     ngx_http_profile_free_profile(p);
+    ngx_http_profile_free_profile(job->run);
+    ngx_http_profile_snapshot_free(job->snapshot);
 
     ngx_free(job);
 }

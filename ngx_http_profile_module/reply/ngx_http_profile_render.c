@@ -16,6 +16,7 @@
 #include "core/ngx_http_profile_loss.h"
 #include "core/ngx_http_profile_redact.h"
 #include "store/ngx_http_profile_store.h"
+#include "turns/ngx_http_profile_snapshot.h"
 
 
 struct ngx_http_profile_render_s {
@@ -27,6 +28,8 @@ struct ngx_http_profile_render_s {
     /* the members below belong to the thread until the job is done */
 
     prof_profile_t             *profile;
+    ngx_http_profile_snapshot_t
+                               *snapshot;    /* of the turn log, or NULL */
     ngx_http_profile_store_t   *store;       /* NULL: no store */
     ngx_http_profile_stored_t  *facts;       /* of the store's entry */
     ngx_int_t                   stored;
@@ -43,6 +46,8 @@ struct ngx_http_profile_render_s {
 
 static ngx_http_profile_stored_t *ngx_http_profile_facts(
     ngx_http_profile_ctx_t *ctx, prof_profile_t *p);
+static void ngx_http_profile_render_turns(ngx_http_profile_render_t *render,
+    ngx_http_profile_track_t *tr);
 static void ngx_http_profile_render_late(void *data);
 static void ngx_http_profile_render_work(void *data);
 static void ngx_http_profile_render_store(ngx_http_profile_render_t *render);
@@ -110,6 +115,8 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
         return NGX_ERROR;
     }
 
+    ngx_http_profile_render_turns(render, ctx->track);
+
     rc = ngx_http_profile_object_wait(ctx, render->profile,
                                       ngx_http_profile_render_late,
                                       ngx_http_profile_render_done, render);
@@ -146,6 +153,29 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
     }
 
     return NGX_OK;
+}
+
+
+/* the log of the time in which the request was open becomes a part */
+
+static void
+ngx_http_profile_render_turns(ngx_http_profile_render_t *render,
+    ngx_http_profile_track_t *tr)
+{
+    ngx_http_profile_snapshot_t  *s;
+
+    if (tr == NULL || tr->number == 0 || render->store == NULL) {
+        return;
+    }
+
+    s = ngx_http_profile_snapshot_begin(PROF_TURNS_PROFILED, tr->start, 1);
+
+    if (s) {
+        s->to = prof_now();
+        s->request = tr->number;
+    }
+
+    render->snapshot = s;
 }
 
 
@@ -233,6 +263,11 @@ ngx_http_profile_render_work(void *data)
         render->lost = 1;
 
     } else if (render->store) {
+
+        if (render->snapshot) {
+            ngx_http_profile_snapshot_add(render->snapshot, render->profile);
+        }
+
         ngx_http_profile_render_store(render);
     }
 
@@ -485,7 +520,7 @@ ngx_http_profile_render_free(ngx_http_profile_render_t *render)
 {
     /* a job without profile and output has little to free */
 
-    if (render->profile || render->out.data) {
+    if (render->profile || render->out.data || render->snapshot) {
         ngx_http_profile_job_free(&render->job,
                                   ngx_http_profile_render_destroy);
         return;
@@ -503,6 +538,7 @@ ngx_http_profile_render_destroy(void *data)
     ngx_http_profile_render_t *render = data;
 
     prof_profile_destroy(render->profile);
+    ngx_http_profile_snapshot_free(render->snapshot);
     prof_buf_free(&render->out);
 
     if (render->facts) {

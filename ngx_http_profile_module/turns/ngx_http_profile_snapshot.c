@@ -12,9 +12,11 @@
 
 
 static ngx_int_t ngx_http_profile_snapshot_log(ngx_http_profile_snapshot_t *s,
-    prof_turns_snapshot_t *t, ngx_uint_t i, uint32_t *bases);
+    prof_turns_snapshot_t *t, ngx_uint_t i, uint32_t *bases, uint64_t to);
 static void ngx_http_profile_snapshot_names(prof_profile_t *draft,
     prof_turns_snapshot_t *t);
+static void ngx_http_profile_snapshot_attach(const prof_turns_snapshot_t *s,
+    prof_profile_t *p);
 
 
 ngx_http_profile_snapshot_t *
@@ -86,6 +88,12 @@ ngx_http_profile_snapshot_make(ngx_http_profile_snapshot_t *s)
     ngx_gettimeofday(&tv);
 
     t->now = (uint64_t) tv.tv_sec * 1000 + tv.tv_usec / 1000;
+
+    if (s->to) {
+        t->now -= (now - ngx_min(s->to, now)) / 1000000;
+        now = ngx_min(s->to, now);
+    }
+
     t->length = now - ngx_min(s->from, now);
     t->reason = s->reason;
     t->worker = s->n ? s->logs[s->own].worker : 0;
@@ -93,7 +101,7 @@ ngx_http_profile_snapshot_make(ngx_http_profile_snapshot_t *s)
     t->run = s->run;
 
     for (i = 0; i < s->n; i++) {
-        if (ngx_http_profile_snapshot_log(s, t, i, bases) != NGX_OK) {
+        if (ngx_http_profile_snapshot_log(s, t, i, bases, now) != NGX_OK) {
             goto failed;
         }
     }
@@ -119,7 +127,7 @@ failed:
 
 static ngx_int_t
 ngx_http_profile_snapshot_log(ngx_http_profile_snapshot_t *s,
-    prof_turns_snapshot_t *t, ngx_uint_t i, uint32_t *bases)
+    prof_turns_snapshot_t *t, ngx_uint_t i, uint32_t *bases, uint64_t to)
 {
     ngx_uint_t                            k, n;
     prof_turns_copy_t                     copy;
@@ -133,6 +141,19 @@ ngx_http_profile_snapshot_log(ngx_http_profile_snapshot_t *s,
     if (prof_turns_read(log->log, s->from, &copy) != PROF_OK) {
         return NGX_ERROR;
     }
+
+    if (prof_turns_add_open(&copy, prof_now()) != PROF_OK) {
+        prof_turns_free(&copy);
+        return NGX_ERROR;
+    }
+
+    /* runs are ordered by their start */
+
+    while (copy.nruns && copy.runs[copy.nruns - 1].start > to) {
+        copy.nruns--;
+    }
+
+    prof_turns_forget(&copy);
 
     /* another worker may have taken the log since the names were found */
 
@@ -226,6 +247,22 @@ ngx_http_profile_snapshot_free(ngx_http_profile_snapshot_t *s)
 
 
 void
+ngx_http_profile_snapshot_add(ngx_http_profile_snapshot_t *s,
+    prof_profile_t *p)
+{
+    prof_turns_snapshot_t  *t;
+
+    t = ngx_http_profile_snapshot_make(s);
+
+    if (t) {
+        prof_turns_snapshot_cut(t, NGX_HTTP_PROFILE_SNAPSHOT_PART);
+        ngx_http_profile_snapshot_attach(t, p);
+        prof_turns_snapshot_destroy(t);
+    }
+}
+
+
+static void
 ngx_http_profile_snapshot_attach(const prof_turns_snapshot_t *s,
     prof_profile_t *p)
 {
@@ -247,56 +284,71 @@ ngx_http_profile_snapshot_attach(const prof_turns_snapshot_t *s,
 
 
 ngx_int_t
-ngx_http_profile_snapshot_store(ngx_http_profile_store_t *store,
-    const prof_turns_snapshot_t *s, u_char *id, const char *title)
+ngx_http_profile_snapshot_store(ngx_http_profile_snapshot_t *s,
+    ngx_http_profile_store_t *store, u_char *id, const char *title,
+    uint32_t pid)
 {
-    uint32_t                   i;
-    ngx_int_t                  rc;
-    prof_buf_t                 archive;
-    prof_profile_t            *p;
-    ngx_http_profile_stored_t  st;
+    ngx_int_t               rc;
+    prof_profile_t         *p;
+    prof_turns_snapshot_t  *t;
 
+    t = ngx_http_profile_snapshot_make(s);
     p = prof_profile_create(title);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    p->start_realtime = s->now * 1000000 - s->length;
-    p->duration = s->length;
-
-    ngx_http_profile_snapshot_attach(s, p);
-
-    prof_buf_init(&archive);
 
     rc = NGX_ERROR;
 
-    if (p->turns && prof_profile_scope(p, "turns") == PROF_OK
+    if (t && p) {
+        p->start_realtime = t->now * 1000000 - t->length;
+        p->duration = t->length;
+        p->wall = t->length;
+
+        ngx_http_profile_snapshot_attach(t, p);
+
+        if (p->turns) {
+            rc = ngx_http_profile_snapshot_profile(store, p, id, "turns", pid);
+        }
+    }
+
+    prof_turns_snapshot_destroy(t);
+    prof_profile_destroy(p);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_profile_snapshot_profile(ngx_http_profile_store_t *store,
+    prof_profile_t *p, u_char *id, const char *scope, uint32_t pid)
+{
+    ngx_int_t                  rc;
+    prof_buf_t                 archive;
+    ngx_http_profile_stored_t  st;
+
+    rc = NGX_ERROR;
+    prof_buf_init(&archive);
+
+    if (prof_profile_scope(p, scope) == PROF_OK
         && prof_archive_write(p, &archive) == PROF_OK)
     {
         ngx_memzero(&st, sizeof(ngx_http_profile_stored_t));
 
         ngx_memcpy(st.id, id, NGX_HTTP_PROFILE_ID_LEN);
-        ngx_str_set(&st.scope, "turns");
 
-        st.uri.data = (u_char *) title;
-        st.uri.len = ngx_strlen(title);
+        st.scope.data = (u_char *) scope;
+        st.scope.len = ngx_strlen(scope);
+        st.uri.data = (u_char *) p->title;
+        st.uri.len = ngx_strlen(p->title);
         st.start = p->start_realtime / 1000000;
+        st.worker = pid;
         st.archive = (u_char *) archive.data;
         st.size = archive.len;
 
         ngx_http_profile_store_measure(&st, p);
 
-        st.wall = s->length;
-
-        for (i = 0; i < s->nlanes; i++) {
-            st.samples += s->lanes[i].copy.nruns;
-        }
-
         rc = ngx_http_profile_store_add(store, &st, ngx_cycle->log);
     }
 
     prof_buf_free(&archive);
-    prof_profile_destroy(p);
 
     return rc;
 }

@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     prof_turns_reason_e                   reason;
     uint64_t                              from;     /* ns */
+    uint64_t                              to;       /* 0: until now */
     ngx_uint_t                            own;      /* index of this worker's
                                                        log, or n */
     uint32_t                              request;  /* what the snapshot is */
@@ -64,16 +65,29 @@ prof_turns_snapshot_t *ngx_http_profile_snapshot_make(
 /* context: the thread, or the event loop */
 void ngx_http_profile_snapshot_free(ngx_http_profile_snapshot_t *s);
 
-/* makes the snapshot a part of the profile.  Context: the thread */
-void ngx_http_profile_snapshot_attach(const prof_turns_snapshot_t *s,
+/*
+ * Makes the snapshot, of limited size, and lets it be a part of the profile.
+ * Context: the thread; once.
+ */
+void ngx_http_profile_snapshot_add(ngx_http_profile_snapshot_t *s,
     prof_profile_t *p);
 
 /*
- * Stores the snapshot as a profile of this id.  Returns the result of
- * ngx_http_profile_store_add().  Context: the thread.
+ * Makes the snapshot, and stores it in a profile without stacks.  Returns the
+ * result of ngx_http_profile_store_add(), or NGX_ERROR.  Context: the thread;
+ * once.
  */
-ngx_int_t ngx_http_profile_snapshot_store(ngx_http_profile_store_t *store,
-    const prof_turns_snapshot_t *s, u_char *id, const char *title);
+ngx_int_t ngx_http_profile_snapshot_store(ngx_http_profile_snapshot_t *s,
+    ngx_http_profile_store_t *store, u_char *id, const char *title,
+    uint32_t pid);
+
+/*
+ * Stores a profile with this id and scope, and its title as URI.  pid is that
+ * of its worker, or 0.  Returns the result of ngx_http_profile_store_add(), or
+ * NGX_ERROR.  Context: the thread.
+ */
+ngx_int_t ngx_http_profile_snapshot_profile(ngx_http_profile_store_t *store,
+    prof_profile_t *p, u_char *id, const char *scope, uint32_t pid);
 
 PROF_HIDDEN_END
 

@@ -8,11 +8,29 @@
 
 
 #include "core/ngx_http_profile_alive.h"
+#include "core/ngx_http_profile_http.h"
+#include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_room.h"
-#include "turns/ngx_http_profile_turns.h"
+#include "turns/ngx_http_profile_snapshot.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+
+
+/* snapshots of deaths of one worker follow each other after this many ns */
+#define NGX_HTTP_PROFILE_DEATH_INTERVAL  1000000000
+
+
+typedef struct {
+    ngx_http_profile_job_t         job;
+    ngx_http_profile_snapshot_t   *snapshot;
+    ngx_http_profile_store_t      *store;
+    uint32_t                       pid;
+    uint32_t                       request;
+    uint64_t                       run;
+    u_char                         id[NGX_HTTP_PROFILE_ID_LEN];
+    u_char                         title[256];
+} ngx_http_profile_death_t;
 
 
 static char *ngx_http_profile_turns_set(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -29,8 +47,14 @@ static ngx_int_t ngx_http_profile_turns_map(ngx_uint_t worker);
 static prof_turns_log_t *ngx_http_profile_turns_of(ngx_uint_t worker);
 static ngx_int_t ngx_http_profile_turns_name(ngx_cycle_t *cycle,
     ngx_http_profile_main_conf_t *pmcf);
+static ngx_http_profile_death_t *ngx_http_profile_turns_death(
+    prof_turns_log_t *log, ngx_http_profile_main_conf_t *pmcf,
+    ngx_cycle_t *cycle);
 static void ngx_http_profile_turns_report(const prof_turns_log_t *log,
-    ngx_log_t *err);
+    ngx_http_profile_death_t *death, ngx_log_t *err);
+static void ngx_http_profile_turns_keep(ngx_http_profile_death_t *death);
+static void ngx_http_profile_turns_keep_work(void *data);
+static void ngx_http_profile_turns_keep_done(void *data);
 static u_char *ngx_http_profile_turns_function(u_char *p, u_char *last,
     uintptr_t function);
 
@@ -359,9 +383,11 @@ void
 ngx_http_profile_turns_open(ngx_cycle_t *cycle)
 {
     prof_turns_log_t              *log;
+    ngx_http_profile_death_t      *death;
     ngx_http_profile_main_conf_t  *pmcf;
 
     pmcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_profile_module);
+    death = NULL;
 
     log = (pmcf && pmcf->turn_log && ngx_http_profile_turn_names)
           ? ngx_http_profile_turns_of(ngx_worker) : NULL;
@@ -375,16 +401,60 @@ ngx_http_profile_turns_open(ngx_cycle_t *cycle)
     if (log && !ngx_http_profile_logs_turns()) {
 
         if (log->owner && !log->ended) {
-            ngx_http_profile_turns_report(log, cycle->log);
+            death = ngx_http_profile_turns_death(log, pmcf, cycle);
+            ngx_http_profile_turns_report(log, death, cycle->log);
         }
 
         prof_turns_begin(&ngx_http_profile_turn_log, log,
                          ngx_http_profile_alive_self());
     }
 
+    if (death) {
+        ngx_http_profile_turns_keep(death);
+    }
+
     if (log) {
         log->tag = ngx_http_profile_turn_names->tag;
     }
+}
+
+
+/*
+ * Returns what is needed to store the log, or NULL.  A worker that dies again
+ * and again does not fill the store.
+ */
+
+static ngx_http_profile_death_t *
+ngx_http_profile_turns_death(prof_turns_log_t *log,
+    ngx_http_profile_main_conf_t *pmcf, ngx_cycle_t *cycle)
+{
+    uint64_t                   now;
+    ngx_http_profile_death_t  *death;
+
+    now = prof_now();
+
+    if (pmcf->store == NULL
+        || now - log->stored < NGX_HTTP_PROFILE_DEATH_INTERVAL)
+    {
+        return NULL;
+    }
+
+    death = ngx_calloc(sizeof(ngx_http_profile_death_t), cycle->log);
+    if (death == NULL) {
+        return NULL;
+    }
+
+    if (ngx_http_profile_make_id(death->id, cycle->log) != NGX_OK) {
+        ngx_free(death);
+        return NULL;
+    }
+
+    log->stored = now;
+
+    death->store = pmcf->store;
+    death->pid = ngx_http_profile_alive_pid(log->owner);
+
+    return death;
 }
 
 
@@ -455,6 +525,64 @@ ngx_http_profile_turns_names(const prof_turns_log_t *log)
 }
 
 
+/* stores the log of the dead worker and those of the others */
+
+static void
+ngx_http_profile_turns_keep(ngx_http_profile_death_t *death)
+{
+    uint64_t                      now;
+    ngx_http_profile_snapshot_t  *s;
+
+    now = prof_now();
+
+    s = ngx_http_profile_snapshot_begin(PROF_TURNS_CRASHED,
+                                        now - ngx_min(now,
+                                            NGX_HTTP_PROFILE_SNAPSHOT_TIME),
+                                        0);
+
+    death->snapshot = s;
+
+    if (s) {
+        s->to = now;
+        s->request = death->request;
+        s->run = death->run;
+
+        death->job.work = ngx_http_profile_turns_keep_work;
+        death->job.done = ngx_http_profile_turns_keep_done;
+        death->job.data = death;
+        death->job.rank = NGX_HTTP_PROFILE_JOB_RECORDED;
+        death->job.size = sizeof(ngx_http_profile_death_t);
+
+        if (ngx_http_profile_job_start(&death->job) == NGX_OK) {
+            return;
+        }
+    }
+
+    ngx_http_profile_turns_keep_done(death);
+}
+
+
+static void
+ngx_http_profile_turns_keep_work(void *data)
+{
+    ngx_http_profile_death_t *death = data;
+
+    (void) ngx_http_profile_snapshot_store(death->snapshot, death->store,
+                                           death->id, (char *) death->title,
+                                           death->pid);
+}
+
+
+static void
+ngx_http_profile_turns_keep_done(void *data)
+{
+    ngx_http_profile_death_t *death = data;
+
+    ngx_http_profile_snapshot_free(death->snapshot);
+    ngx_free(death);
+}
+
+
 /*
  * Logs what a dead worker was running.  nginx starts the next worker at once,
  * so the age of the run is about what it was.  Nothing that the memory contains
@@ -462,7 +590,8 @@ ngx_http_profile_turns_names(const prof_turns_log_t *log)
  */
 
 static void
-ngx_http_profile_turns_report(const prof_turns_log_t *log, ngx_log_t *err)
+ngx_http_profile_turns_report(const prof_turns_log_t *log,
+    ngx_http_profile_death_t *death, ngx_log_t *err)
 {
     size_t                                i;
     u_char                               *p, *last;
@@ -483,6 +612,12 @@ ngx_http_profile_turns_report(const prof_turns_log_t *log, ngx_log_t *err)
         ngx_log_error(NGX_LOG_ALERT, err, 0,
                       "profile: worker %P died while it waited for events",
                       (ngx_pid_t) ngx_http_profile_alive_pid(log->owner));
+
+        if (death) {
+            ngx_sprintf(death->title, "worker %uD died while it waited%Z",
+                        death->pid);
+        }
+
         prof_turns_free(&copy);
         return;
     }
@@ -519,6 +654,16 @@ ngx_http_profile_turns_report(const prof_turns_log_t *log, ngx_log_t *err)
     } else {
         p = ngx_slprintf(p, last, "code of %s (",
                          run->request ? "a request" : "no request");
+    }
+
+    if (death) {
+        death->request = run->request;
+        death->run = run->start;
+
+        ngx_snprintf(death->title, sizeof(death->title) - 1,
+                     "worker %uD died: %*s", death->pid,
+                     row ? (size_t) row->len : sizeof("no request") - 1,
+                     row ? row->text : "no request");
     }
 
     p = ngx_slprintf(p, last, "handler ");

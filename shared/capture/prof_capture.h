@@ -375,8 +375,9 @@ prof_profile_t *prof_heap_finish(prof_heap_t *h, const char *title);
  * or more have been taken after the sample.
  *
  * prof_watch_turn() adds a turn to the capture, with its owner's samples, as
- * prof_capture_ran() does. "what" is the outermost frame of the stacks.  The
- * caller has called prof_capture_begin(), and the capture has no other turns.
+ * prof_capture_ran() does.  The owner PROF_WATCH_ALL has the samples of all
+ * owners. "what" is the outermost frame of the stacks.  The caller has called
+ * prof_capture_begin(), and the capture has no other turns.
  *
  * prof_watch_stack() adds only the oldest new sample, which remains new.
  * Returns PROF_LIMIT if there is no new sample. prof_watch_gap() works as
@@ -386,6 +387,7 @@ prof_profile_t *prof_heap_finish(prof_heap_t *h, const char *title);
  */
 
 #define PROF_WATCH_KEPT  (256 * 1024)
+#define PROF_WATCH_ALL   UINTPTR_MAX
 
 prof_watch_t *prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     const char **err);

@@ -270,7 +270,7 @@ prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
             break;
         }
 
-        if (passed->owner != owner) {
+        if (passed->owner != owner && owner != PROF_WATCH_ALL) {
             continue;
         }
 

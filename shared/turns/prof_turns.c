@@ -18,6 +18,9 @@
 /* one request has two to three turns, and many runs are for no request */
 #define PROF_TURNS_PER_REQUEST  4
 
+/* attempts to read the open runs of a process that writes meanwhile */
+#define PROF_TURNS_TRIALS       16
+
 #define PROF_TURNS_MIN          256
 #define PROF_TURNS_MAX          (1 << 30)
 
@@ -201,26 +204,41 @@ prof_turns_read(const prof_turns_log_t *log, uint64_t from,
 }
 
 
-/* the open runs of a living process may be torn, those of a dead one are not */
+/*
+ * A run that begins or ends changes the depth or the number of written runs.
+ * So the records are not torn if both were the same before and afterwards.
+ */
 
 static void
 prof_turns_copy_open(const prof_turns_log_t *log, prof_turns_copy_t *copy)
 {
-    size_t    i;
-    uint32_t  depth;
+    int       i;
+    uint32_t  depth, n, k;
+    uint64_t  written;
 
-    depth = copy->log.depth;
-    depth = depth < PROF_TURNS_DEPTH ? depth : PROF_TURNS_DEPTH;
+    for (i = 0; i < PROF_TURNS_TRIALS; i++) {
+        depth = __atomic_load_n(&log->depth, __ATOMIC_ACQUIRE);
+        written = __atomic_load_n(&log->written, __ATOMIC_ACQUIRE);
 
-    for (i = 0; i + 1 < depth; i++) {
-        copy->open[i] = copy->log.outer[i];
+        n = depth < PROF_TURNS_DEPTH ? depth : PROF_TURNS_DEPTH;
+
+        for (k = 0; k + 1 < n; k++) {
+            copy->open[k] = log->outer[k];
+        }
+
+        if (n) {
+            copy->open[k] = prof_turns_runs(log)[written % log->nruns];
+        }
+
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+
+        if (__atomic_load_n(&log->depth, __ATOMIC_RELAXED) == depth
+            && __atomic_load_n(&log->written, __ATOMIC_RELAXED) == written)
+        {
+            copy->nopen = n;
+            return;
+        }
     }
-
-    if (depth) {
-        copy->open[i] = prof_turns_runs(log)[copy->log.written % log->nruns];
-    }
-
-    copy->nopen = depth;
 }
 
 
@@ -397,6 +415,53 @@ prof_turns_free(prof_turns_copy_t *copy)
     free(copy->runs);
     free(copy->requests);
     memset(copy, 0, sizeof(prof_turns_copy_t));
+}
+
+
+int
+prof_turns_add_open(prof_turns_copy_t *copy, uint64_t now)
+{
+    size_t                       i, k, n;
+    prof_turns_run_t            *run;
+    const prof_turns_request_t  *row;
+
+    n = copy->nruns;
+
+    run = realloc(copy->runs, (n + copy->nopen + 1) * sizeof(prof_turns_run_t));
+    if (run == NULL) {
+        return PROF_ERROR;
+    }
+
+    copy->runs = run;
+
+    for (i = 0; i < copy->nopen; i++) {
+        run = &copy->runs[copy->nruns];
+        *run = copy->open[i];
+
+        /* the run may have ended before the runs were copied */
+
+        for (k = 0; k < n; k++) {
+            if (copy->runs[k].start == run->start
+                && copy->runs[k].handler == run->handler)
+            {
+                break;
+            }
+        }
+
+        if (k == n && run->start <= now) {
+            row = prof_turns_find(copy, run->request);
+
+            run->end = now;
+            run->location = row ? row->location : 0;
+            run->flags |= PROF_TURNS_OPEN;
+            copy->nruns++;
+        }
+    }
+
+    qsort(copy->runs, copy->nruns, sizeof(prof_turns_run_t),
+          prof_turns_compare_runs);
+
+    return PROF_OK;
 }
 
 

@@ -58,6 +58,7 @@ typedef enum {
 #define PROF_TURNS_TIMER       0x40  /* began by a timer */
 #define PROF_TURNS_PROFILER    0x80  /* work of the profiler itself */
 #define PROF_TURNS_DIED        0x100 /* the process died in it */
+#define PROF_TURNS_OPEN        0x200 /* had not ended when the log was read */
 
 
 /* 40 bytes, so that 4 megabytes are 2 seconds of 50,000 runs a second */
@@ -199,6 +200,12 @@ void prof_turns_end(prof_turns_writer_t *w);
 int prof_turns_read(const prof_turns_log_t *log, uint64_t from,
     prof_turns_copy_t *copy);
 void prof_turns_free(prof_turns_copy_t *copy);
+
+/*
+ * Adds the open runs to the runs: until "now", if they began before that.
+ * Returns PROF_OK or PROF_ERROR (memory).
+ */
+int prof_turns_add_open(prof_turns_copy_t *copy, uint64_t now);
 
 /* leaves out the requests that no run of the copy is for */
 void prof_turns_forget(prof_turns_copy_t *copy);
