@@ -87,8 +87,10 @@ like(join("\n", $p->comments()), qr/^workers: \d+$/m,
 like($out, qr/^<!DOCTYPE html>/i,
      'the tool writes a page to the standard output');
 
-($rc, $out) = tool('-u', $unix, '-s', '0.3', '--location', '/', '-n', '5',
+my $load = $t->load('/', clients => 1, status => 404);
+($rc, $out) = tool('-u', $unix, '-s', '20', '--location', '/', '-n', '5',
                    '-o', "$dir/a.pb.gz", '-q');
+$load->stop();
 
 $p = ProfileTest::Pprof->new($t->read_file('a.pb.gz'));
 like(join("\n", $p->comments()), qr/^scope: endpoint$/m,

@@ -232,11 +232,8 @@ is(scalar(grep { grep { /^(?:phase|event|body) / } @{$_->{stack}} }
           $p->samples()), 0, 'the trigger may hide stages');
 
 $begin = time();
-$p = ProfileTest::Pprof->new(http_get('/text', headers => [
-         'X-Profile: flamegraph; seconds=0.5; format=pprof' ])->body());
-
+http_get('/text', headers => [ 'X-Profile: flamegraph; seconds=0.5' ]);
 cmp_ok(time() - $begin, '>=', 0.5, 'a trigger with seconds waits for them');
-is(named($p, 'requests'), 0, 'a capture may end without requests');
 
 for my $wrong (
     [ 'profile_seconds=0', qr/profile_seconds takes a number from 0.1 to 600/ ],
@@ -259,10 +256,8 @@ is($got->content(), $plain->content(),
 $s = start('wall?requests=1&seconds=1');
 sleep(0.2);
 http_get('/-/profile/help');
-$p = answer($s);
-
-is(named($p, 'requests'), 0, 'requests of the console are not captured');
-is($p->total('wall/nanoseconds'), 0, 'a capture without requests has no time');
+is(http_end($s, timeout => 70)->status(), 404,
+   'requests of the console are not captured');
 
 # wrong parameters
 

@@ -150,12 +150,22 @@ function recordEndpoint() {
     const text = `Recording all requests to ${pathname} `
                  + `for ${ENDPOINT} s`;
 
-    return waiting(text, async signal => {
-        const { id } = await consoleAsks('wall?' + new URLSearchParams({
-            uri: decodeURI(pathname), seconds: ENDPOINT
-        }), signal, 'POST');
+    return waiting(text, async (signal, tell) => {
+        const uri = decodeURI(pathname);
+        const polls = setInterval(() => count(uri, signal, tell), 1000);
+        let id;
 
-        await stored(id, signal);
+        try {
+            ({ id } = await consoleAsks('wall?' + new URLSearchParams({
+                uri, seconds: ENDPOINT
+            }), signal, 'POST'));
+
+            await stored(id, signal);
+
+        } finally {
+            clearInterval(polls);
+        }
+
         note(`Recorded the requests to ${pathname}.`, {
             children: [profileLink(id)]
         });
@@ -163,7 +173,25 @@ function recordEndpoint() {
 }
 
 
-/* shows one activity at a time, with its duration and a button to cancel it */
+/* tells how many requests the endpoint has so far */
+
+async function count(uri, signal, tell) {
+    try {
+        const { captures } = await consoleAsks('endpoints', signal);
+        const mine = captures.find(one => one.title === uri && !one.wanted);
+
+        tell(mine ? `, ${mine.requests} requests` : '');
+
+    } catch {
+        /* the recording itself tells about errors */
+    }
+}
+
+
+/*
+ * Shows one activity at a time, with its duration and a button to cancel it.
+ * The activity may tell how far it is.
+ */
 
 async function waiting(text, act, cancel, otherwise = []) {
     const abort = new AbortController();
@@ -180,8 +208,9 @@ async function waiting(text, act, cancel, otherwise = []) {
 
     const start = performance.now();
     const elapsed = el('span', { class: 'num', 'aria-hidden': 'true' });
+    let far = '';
     const ticks = setInterval(() => {
-        elapsed.textContent = ` ${seconds(performance.now() - start)}`;
+        elapsed.textContent = ` ${seconds(performance.now() - start)}${far}`;
     }, 100);
 
     note(text + '…', {
@@ -193,7 +222,9 @@ async function waiting(text, act, cancel, otherwise = []) {
     });
 
     try {
-        await act(abort.signal);
+        await act(abort.signal, text => {
+            far = text;
+        });
 
     } catch (error) {
         if (!abort.signal.aborted) {

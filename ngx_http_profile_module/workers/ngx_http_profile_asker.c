@@ -76,8 +76,11 @@ ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
                             "reloaded, see the error log");
     }
 
-    if (wanted->filter.requests
+    if (wanted->filter.enabled
         && ngx_http_profile_ticket_get(wanted->filter.requests,
+                                       ngx_http_profile_asker_title(wanted),
+                                       prof_now()
+                                       + (uint64_t) wanted->time * 1000000,
                                        &wanted->filter.ticket)
            == NGX_BUSY)
     {
@@ -98,7 +101,7 @@ ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
 
     if (s == NULL) {
 
-        if (wanted->filter.requests) {
+        if (wanted->filter.enabled) {
             ngx_http_profile_ticket_return(wanted->filter.ticket);
         }
 
@@ -565,7 +568,7 @@ ngx_http_profile_asker_free(ngx_http_profile_asker_t *s)
         ngx_del_timer(&s->timer);
     }
 
-    if (s->wanted.filter.requests) {
+    if (s->wanted.filter.enabled) {
         ngx_http_profile_ticket_return(s->wanted.filter.ticket);
     }
 

@@ -97,6 +97,8 @@ typedef struct {
     char                        left_out[256];
     ngx_uint_t                  requests;    /* of an endpoint */
     ngx_uint_t                  skipped;
+    ngx_uint_t                  unfinished;  /* still running at the end */
+    ngx_http_profile_seen_t     seen[NGX_HTTP_PROFILE_SEEN];
     uint32_t                   *times;       /* us, malloc()ed */
     ngx_uint_t                  ntimes;
     unsigned                    failed:1;    /* memory was short */
@@ -141,10 +143,20 @@ ngx_int_t ngx_http_profile_asker_begin(ngx_http_profile_call_t *call,
 
 void ngx_http_profile_asker_merge(void *data);
 
+/* returns the title of the profile; context: any thread */
+const char *ngx_http_profile_asker_title(ngx_http_profile_wanted_t *wanted);
+
 
 /* ngx_http_profile_asker_answer.c: returns the result of the answer */
 
 ngx_int_t ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s);
+
+/* returns whether an endpoint had no request, so there is no profile */
+#define ngx_http_profile_asker_is_empty(s)                                    \
+    ((s)->wanted.filter.enabled && (s)->merged.requests == 0)
+
+/* a route of the console: the captures of endpoints that run */
+ngx_int_t ngx_http_profile_asker_progress(ngx_http_profile_call_t *call);
 
 
 /*

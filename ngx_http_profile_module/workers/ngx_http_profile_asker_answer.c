@@ -12,7 +12,12 @@
 #include <jansson.h>
 
 
+/* a text of NGX_HTTP_PROFILE_SEEN names, and of workers that are left out */
+#define NGX_HTTP_PROFILE_WHY_LEN  2048
+
+
 static ngx_int_t ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s);
+static ngx_int_t ngx_http_profile_asker_nothing(ngx_http_profile_asker_t *s);
 static ngx_int_t ngx_http_profile_asker_keep_headers(
     ngx_http_profile_asker_t *s);
 static ngx_int_t ngx_http_profile_asker_kept(ngx_http_profile_asker_t *s);
@@ -40,6 +45,10 @@ ngx_http_profile_asker_answer(ngx_http_profile_asker_t *s)
 
     if (s->merged.nworkers == 0) {
         return ngx_http_profile_asker_refuse(s);
+    }
+
+    if (ngx_http_profile_asker_is_empty(s)) {
+        return ngx_http_profile_asker_nothing(s);
     }
 
     if (ngx_http_profile_asker_is_kept(s)) {
@@ -103,6 +112,101 @@ ngx_http_profile_asker_refuse(ngx_http_profile_asker_t *s)
     return ngx_http_profile_answer_error(call, NGX_HTTP_SERVICE_UNAVAILABLE,
                                          "no worker took part: %s",
                                          s->merged.left_out);
+}
+
+
+/* answers why the capture of an endpoint has no request */
+
+static ngx_int_t
+ngx_http_profile_asker_nothing(ngx_http_profile_asker_t *s)
+{
+    u_char                     *p, *last;
+    ngx_uint_t                  i;
+    const char                 *sep;
+    ngx_http_profile_merged_t  *m;
+    u_char                      why[NGX_HTTP_PROFILE_WHY_LEN];
+
+    m = &s->merged;
+    p = why;
+    last = why + sizeof(why);
+    sep = "; requests ended in other locations: ";
+
+    if (m->skipped) {
+        p = ngx_slprintf(p, last, "; %ui were left out, since captures take "
+                                  "at most a tenth of the time", m->skipped);
+    }
+
+    if (m->unfinished) {
+        p = ngx_slprintf(p, last, "; %ui were still running", m->unfinished);
+    }
+
+    for (i = 0; i < NGX_HTTP_PROFILE_SEEN && m->seen[i].requests; i++) {
+        p = ngx_slprintf(p, last, "%s%ui in %s", sep, m->seen[i].requests,
+                         m->seen[i].name);
+        sep = ", ";
+    }
+
+    if (p == why) {
+        p = ngx_slprintf(p, last, ", and no request of another location");
+    }
+
+    if (m->left_out[0]) {
+        p = ngx_slprintf(p, last, "; workers without an answer: %s",
+                         m->left_out);
+    }
+
+    if (ngx_http_profile_add_text_header(s->call->request,
+                                         "X-Profile-Dropped",
+                                         "no request was captured")
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_profile_answer_error(s->call, NGX_HTTP_NOT_FOUND,
+                   "no request of \"%s\" ended in %ui.%ui seconds%*s",
+                   ngx_http_profile_asker_title(&s->wanted),
+                   s->wanted.time / 1000, s->wanted.time % 1000 / 100,
+                   (size_t) (p - why), why);
+}
+
+
+/* answers with the captures of endpoints that run, in all workers */
+
+ngx_int_t
+ngx_http_profile_asker_progress(ngx_http_profile_call_t *call)
+{
+    char                       *title;
+    size_t                      len;
+    json_t                     *list;
+    uint64_t                    now;
+    ngx_uint_t                  i;
+    ngx_http_profile_ticket_t   t;
+
+    list = json_array();
+    now = prof_now();
+
+    for (i = 0; i < NGX_HTTP_PROFILE_TICKETS; i++) {
+
+        if (ngx_http_profile_ticket_read(i, &t) != NGX_OK) {
+            continue;
+        }
+
+        len = ngx_strlen(t.title);
+        title = prof_text_utf8(t.title, &len);
+
+        json_array_append_new(list,
+            json_pack("{s:s%, s:I, s:I, s:f}",
+                      "title", title ? title : "", title ? len : 0,
+                      "requests", (json_int_t) t.left,
+                      "wanted", (json_int_t) t.wanted,
+                      "seconds_left",
+                      t.end > now ? (double) (t.end - now) / 1e9 : 0.0));
+        free(title);
+    }
+
+    return ngx_http_profile_answer_json(call, NGX_HTTP_OK,
+                                        json_pack("{s:o}", "captures", list));
 }
 
 

@@ -25,6 +25,7 @@ struct ngx_http_profile_endpoint_s {
     uint64_t                    cost;        /* ns, of the event loop */
     ngx_uint_t                  requests;
     ngx_uint_t                  skipped;
+    ngx_http_profile_seen_t     seen[NGX_HTTP_PROFILE_SEEN];
     ngx_uint_t                  traces;      /* requests still to label */
     uint64_t                    lost_traces; /* samples without a trace */
     uint32_t                   *times;       /* us */
@@ -38,6 +39,8 @@ static ngx_uint_t ngx_http_profile_endpoint_match(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
 static ngx_uint_t ngx_http_profile_endpoint_located(ngx_http_request_t *r,
     ngx_http_profile_endpoint_t *ep);
+static void ngx_http_profile_endpoint_watch(ngx_http_request_t *r);
+static void ngx_http_profile_endpoint_saw(void *data);
 static void ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_endpoint_spans(ngx_uint_t mask,
     ngx_http_profile_params_t *params);
@@ -50,7 +53,8 @@ static void ngx_http_profile_endpoint_add(ngx_http_profile_endpoint_t *ep,
 static ngx_uint_t ngx_http_profile_endpoint_trace(
     ngx_http_profile_endpoint_t *ep, ngx_http_request_t *r,
     ngx_http_profile_part_t *part);
-static void ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep);
+static ngx_uint_t ngx_http_profile_endpoint_forget(
+    ngx_http_profile_endpoint_t *ep);
 
 
 static ngx_http_profile_endpoint_t
@@ -116,15 +120,18 @@ ngx_int_t
 ngx_http_profile_endpoint_begin(ngx_http_request_t *r)
 {
     uint64_t                      now;
-    ngx_uint_t                    i, mask;
+    ngx_uint_t                    i, mask, empty;
     ngx_http_profile_endpoint_t  *ep, *first;
 
     mask = 0;
+    empty = 0;
     first = NULL;
     now = prof_now();
 
     for (i = 0; i < NGX_HTTP_PROFILE_ENDPOINTS; i++) {
         ep = &ngx_http_profile_endpoints[i];
+
+        empty |= ep->used && ep->requests == 0;
 
         if (!ep->used || ngx_http_profile_endpoint_full(ep)
             || !ngx_http_profile_endpoint_match(r, ep))
@@ -144,8 +151,69 @@ ngx_http_profile_endpoint_begin(ngx_http_request_t *r)
         first = first ? first : ep;
     }
 
+    if (empty) {
+        ngx_http_profile_endpoint_watch(r);
+    }
+
     return mask ? ngx_http_profile_endpoint_start(r, first, mask)
                 : NGX_DECLINED;
+}
+
+
+/* a capture that takes no request tells where requests ended instead */
+
+static void
+ngx_http_profile_endpoint_watch(ngx_http_request_t *r)
+{
+    ngx_http_cleanup_t  *cln;
+
+    cln = ngx_http_cleanup_add(r, 0);
+
+    if (cln) {
+        cln->handler = ngx_http_profile_endpoint_saw;
+        cln->data = r;
+    }
+}
+
+
+static void
+ngx_http_profile_endpoint_saw(void *data)
+{
+    ngx_http_request_t *r = data;
+
+    u_char                       *p, *last;
+    ngx_uint_t                    i;
+    ngx_http_core_srv_conf_t     *cscf;
+    ngx_http_core_loc_conf_t     *clcf;
+    ngx_http_profile_loc_conf_t  *plcf;
+    u_char                        name[NGX_HTTP_PROFILE_SEEN_LEN];
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    if (ngx_http_profile_is_own(plcf)) {
+        return;
+    }
+
+    last = name + sizeof(name) - 1;
+    p = clcf->name.len ? ngx_slprintf(name, last, "\"%V\"", &clcf->name)
+                       : ngx_slprintf(name, last, "no location");
+
+    if (cscf->server_name.len) {
+        p = ngx_slprintf(p, last, " of the server \"%V\"",
+                         &cscf->server_name);
+    }
+
+    *p = '\0';
+
+    for (i = 0; i < NGX_HTTP_PROFILE_ENDPOINTS; i++) {
+
+        if (ngx_http_profile_endpoints[i].used) {
+            ngx_http_profile_see(ngx_http_profile_endpoints[i].seen,
+                                 (char *) name, 1);
+        }
+    }
 }
 
 
@@ -355,9 +423,7 @@ ngx_http_profile_endpoint_take(ngx_http_profile_ctx_t *ctx)
             continue;
         }
 
-        if (ep->filter.requests == 0
-            || ngx_http_profile_ticket_take(ep->filter.ticket))
-        {
+        if (ngx_http_profile_ticket_take(ep->filter.ticket)) {
             ngx_http_profile_endpoint_add(ep, ctx->request, part);
         }
 
@@ -456,13 +522,14 @@ ngx_http_profile_endpoint_finish(ngx_http_profile_endpoint_t *ep)
 
     sum->requests = ep->requests;
     sum->skipped = ep->skipped;
+    ngx_memcpy(sum->seen, ep->seen, sizeof(ep->seen));
     sum->lost_traces = ep->lost_traces;
     sum->times = ep->times;
     sum->ntimes = ep->ntimes;
 
     ep->times = NULL;
 
-    ngx_http_profile_endpoint_forget(ep);
+    sum->unfinished = ngx_http_profile_endpoint_forget(ep);
 
     return sum;
 }
@@ -473,19 +540,23 @@ ngx_http_profile_endpoint_cancel(ngx_http_profile_endpoint_t *ep)
 {
     ngx_http_profile_sum_free(ep->sum);
 
-    ngx_http_profile_endpoint_forget(ep);
+    (void) ngx_http_profile_endpoint_forget(ep);
 }
 
 
-/* takes the running requests out of the capture, which ends */
+/*
+ * Takes the running requests out of the capture, which ends.  Returns the
+ * number of those that are in its location.
+ */
 
-static void
+static ngx_uint_t
 ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep)
 {
-    ngx_uint_t               bit;
+    ngx_uint_t               n, bit;
     ngx_queue_t             *q;
     ngx_http_profile_ctx_t  *ctx;
 
+    n = 0;
     bit = (ngx_uint_t) 1 << (ep - ngx_http_profile_endpoints);
 
     for (q = ngx_queue_head(&ngx_http_profile_live);
@@ -493,7 +564,11 @@ ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep)
          q = ngx_queue_next(q))
     {
         ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
-        ctx->endpoints &= ~bit;
+
+        if (ctx->endpoints & bit) {
+            ctx->endpoints &= ~bit;
+            n += ngx_http_profile_endpoint_located(ctx->request, ep);
+        }
     }
 
     ngx_free(ep->times);
@@ -502,4 +577,6 @@ ngx_http_profile_endpoint_forget(ngx_http_profile_endpoint_t *ep)
 
     ngx_http_profile_nendpoints--;
     ngx_http_profile_all--;
+
+    return n;
 }

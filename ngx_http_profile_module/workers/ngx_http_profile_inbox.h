@@ -31,7 +31,7 @@
 #include "workers/ngx_http_profile_workers.h"
 
 
-/* the maximum number of captures with a number of requests, in all workers */
+/* the maximum number of captures of endpoints, in all workers */
 #define NGX_HTTP_PROFILE_TICKETS      64
 
 #define NGX_HTTP_PROFILE_FILTER_LEN  256
@@ -116,6 +116,9 @@ typedef struct {
 typedef struct {
     ngx_atomic_t                owner;       /* process; 0: free */
     ngx_atomic_t                left;        /* generation << 32 | requests */
+    ngx_atomic_t                wanted;      /* requests; 0: no limit */
+    uint64_t                    end;         /* in the time of prof_now() */
+    char                        title[NGX_HTTP_PROFILE_FILTER_LEN];
 } ngx_http_profile_ticket_t;
 
 
@@ -186,10 +189,12 @@ ngx_int_t ngx_http_profile_share_archive(prof_profile_t *p, int fd);
 /* ngx_http_profile_ticket.c */
 
 /*
- * Sets *ticket to a counter of n requests that all workers share.  The process
- * owns the counter until it is returned.  Returns NGX_OK or NGX_BUSY.
+ * Sets *ticket to a counter that all workers share, of the requests that a
+ * capture still takes; 0: no limit.  The process owns the counter until it is
+ * returned.  Returns NGX_OK or NGX_BUSY.
  */
-ngx_int_t ngx_http_profile_ticket_get(ngx_uint_t n, uint64_t *ticket);
+ngx_int_t ngx_http_profile_ticket_get(ngx_uint_t requests, const char *title,
+    uint64_t end, uint64_t *ticket);
 void ngx_http_profile_ticket_return(uint64_t ticket);
 
 /* takes one request from the counter; returns 1 if one was left */
@@ -197,6 +202,13 @@ ngx_uint_t ngx_http_profile_ticket_take(uint64_t ticket);
 
 /* returns 0 as well if the counter has another owner now */
 ngx_uint_t ngx_http_profile_ticket_left(uint64_t ticket);
+
+/*
+ * Copies counter i, if it is in use; in the copy, "left" is the number of
+ * requests that were taken.  Returns NGX_OK or NGX_DECLINED.
+ */
+ngx_int_t ngx_http_profile_ticket_read(ngx_uint_t i,
+    ngx_http_profile_ticket_t *ticket);
 
 PROF_HIDDEN_END
 

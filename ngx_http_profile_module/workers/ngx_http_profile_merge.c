@@ -20,8 +20,6 @@
 
 static prof_profile_t *ngx_http_profile_asker_sum(
     ngx_http_profile_asker_t *s);
-static const char *ngx_http_profile_asker_title(
-    ngx_http_profile_asker_t *s);
 static ngx_int_t ngx_http_profile_asker_add(ngx_http_profile_asker_t *s,
     prof_merge_t *merge, ngx_http_profile_member_t *member);
 static prof_profile_t *ngx_http_profile_asker_read(int fd);
@@ -49,7 +47,7 @@ ngx_http_profile_asker_merge(void *data)
         return;
     }
 
-    if (s->merged.nworkers) {
+    if (s->merged.nworkers && !ngx_http_profile_asker_is_empty(s)) {
         ngx_http_profile_asker_facts(s, p);
 
         if (prof_profile_symbolize(p) != PROF_OK) {
@@ -84,7 +82,7 @@ ngx_http_profile_asker_sum(ngx_http_profile_asker_t *s)
     ngx_uint_t     i;
     prof_merge_t  *merge;
 
-    merge = prof_merge_create(ngx_http_profile_asker_title(s), 0);
+    merge = prof_merge_create(ngx_http_profile_asker_title(&s->wanted), 0);
     if (merge == NULL) {
         return NULL;
     }
@@ -104,15 +102,15 @@ ngx_http_profile_asker_sum(ngx_http_profile_asker_t *s)
 }
 
 
-static const char *
-ngx_http_profile_asker_title(ngx_http_profile_asker_t *s)
+const char *
+ngx_http_profile_asker_title(ngx_http_profile_wanted_t *wanted)
 {
     ngx_http_profile_filter_t  *f;
 
-    f = &s->wanted.filter;
+    f = &wanted->filter;
 
-    if (s->wanted.title[0]) {
-        return s->wanted.title;
+    if (wanted->title[0]) {
+        return wanted->title;
     }
 
     if (f->enabled) {
@@ -122,7 +120,7 @@ ngx_http_profile_asker_title(ngx_http_profile_asker_t *s)
                                                          : "all requests";
     }
 
-    return s->wanted.worker == -1 ? "all workers" : "worker";
+    return wanted->worker == -1 ? "all workers" : "worker";
 }
 
 

@@ -166,8 +166,22 @@ ngx_http_profile_sum_facts(ngx_http_profile_sum_t *sum, prof_profile_t *p)
 
     ngx_http_profile_sum_number(p, "requests", sum->requests);
     ngx_http_profile_sum_number(p, "skipped", sum->skipped);
+    ngx_http_profile_sum_number(p, "unfinished", sum->unfinished);
 
     prof_buf_init(&b);
+
+    for (i = 0; i < NGX_HTTP_PROFILE_SEEN && sum->seen[i].requests; i++) {
+        b.len = 0;
+        prof_buf_number(&b, sum->seen[i].requests);
+        prof_buf_puts(&b, " ");
+        prof_buf_puts(&b, sum->seen[i].name);
+
+        if (!prof_buf_failed(&b)) {
+            (void) prof_profile_fact(p, "seen", b.data, b.len);
+        }
+    }
+
+    b.len = 0;
 
     for (i = 0; i < sum->ntimes; i++) {
         prof_buf_number(&b, sum->times[i]);
@@ -190,6 +204,29 @@ ngx_http_profile_sum_number(prof_profile_t *p, const char *name,
 
     (void) prof_profile_fact(p, name, (char *) buf,
                              ngx_sprintf(buf, "%ui", n) - buf);
+}
+
+
+void
+ngx_http_profile_see(ngx_http_profile_seen_t *seen, const char *name,
+    ngx_uint_t requests)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_PROFILE_SEEN; i++) {
+
+        if (seen[i].requests == 0) {
+            (void) ngx_cpystrn((u_char *) seen[i].name, (u_char *) name,
+                               NGX_HTTP_PROFILE_SEEN_LEN);
+        }
+
+        if (ngx_strncmp(seen[i].name, name, NGX_HTTP_PROFILE_SEEN_LEN - 1)
+            == 0)
+        {
+            seen[i].requests += requests;
+            return;
+        }
+    }
 }
 
 

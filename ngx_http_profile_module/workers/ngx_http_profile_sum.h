@@ -28,6 +28,18 @@
 /* the maximum number of captures that a request belongs to */
 #define NGX_HTTP_PROFILE_ENDPOINTS  8
 
+/* locations that an answer names if a capture took no request */
+#define NGX_HTTP_PROFILE_SEEN       8
+#define NGX_HTTP_PROFILE_SEEN_LEN   128
+
+
+/* a location, and how many requests ended in it */
+
+typedef struct {
+    ngx_uint_t               requests;
+    char                     name[NGX_HTTP_PROFILE_SEEN_LEN];
+} ngx_http_profile_seen_t;
+
 
 typedef struct {
     prof_capture_conf_t      conf;
@@ -37,7 +49,9 @@ typedef struct {
 
     ngx_uint_t               requests;
     ngx_uint_t               skipped;
+    ngx_uint_t               unfinished;    /* still running at the end */
     uint64_t                 lost_traces;   /* samples without a trace */
+    ngx_http_profile_seen_t  seen[NGX_HTTP_PROFILE_SEEN];
     uint32_t                *times;         /* us */
     ngx_uint_t               ntimes;
 
@@ -85,10 +99,15 @@ uint64_t ngx_http_profile_sum_cost(ngx_http_profile_sum_t *sum);
 
 /*
  * Ends the sum.  Returns its profile, which the caller owns, or NULL if memory
- * was short.  The profile has the facts "requests", "skipped" and "times" (in
- * microseconds).  Context: a job of the rank "needed".
+ * was short.  The profile has the facts "requests", "skipped", "unfinished",
+ * "times" (in microseconds), and a fact "seen" for each location of requests
+ * that were not captured.  Context: a job of the rank "needed".
  */
 prof_profile_t *ngx_http_profile_sum_finish(ngx_http_profile_sum_t *sum);
+
+/* adds requests of a location to the list, which may be full */
+void ngx_http_profile_see(ngx_http_profile_seen_t *seen, const char *name,
+    ngx_uint_t requests);
 
 /* frees the sum, also if jobs still add to it */
 void ngx_http_profile_sum_free(ngx_http_profile_sum_t *sum);

@@ -14,6 +14,8 @@
 #define NGX_HTTP_PROFILE_TIMES_TEXT  256
 
 
+static ngx_uint_t ngx_http_profile_asker_number(prof_profile_t *p,
+    const char *name);
 static const char *ngx_http_profile_asker_fact(prof_profile_t *p,
     const char *name);
 static void ngx_http_profile_asker_drop_facts(prof_profile_t *p);
@@ -22,7 +24,7 @@ static int ngx_libc_cdecl ngx_http_profile_asker_cmp(const void *one,
 
 
 /*
- * Adds the facts "requests", "skipped" and "times" of a worker's profile to
+ * Adds the facts of a worker's profile, see ngx_http_profile_sum_finish(), to
  * the sums of the capture, and removes all facts of the profile.
  */
 
@@ -33,17 +35,26 @@ ngx_http_profile_asker_take_times(ngx_http_profile_asker_t *s,
     char                       *end;
     uint32_t                   *times;
     const char                 *text;
-    ngx_uint_t                  n;
+    ngx_uint_t                  i, n;
     unsigned long               us;
     ngx_http_profile_merged_t  *m;
 
     m = &s->merged;
 
-    text = ngx_http_profile_asker_fact(p, "requests");
-    m->requests += text ? strtoul(text, NULL, 10) : 0;
+    m->requests += ngx_http_profile_asker_number(p, "requests");
+    m->skipped += ngx_http_profile_asker_number(p, "skipped");
+    m->unfinished += ngx_http_profile_asker_number(p, "unfinished");
 
-    text = ngx_http_profile_asker_fact(p, "skipped");
-    m->skipped += text ? strtoul(text, NULL, 10) : 0;
+    for (i = 0; i < p->nfacts; i++) {
+
+        if (ngx_strcmp(p->facts[i].name, "seen") == 0) {
+            n = strtoul(p->facts[i].value, &end, 10);
+
+            if (n && *end == ' ') {
+                ngx_http_profile_see(m->seen, end + 1, n);
+            }
+        }
+    }
 
     text = ngx_http_profile_asker_fact(p, "times");
 
@@ -66,6 +77,17 @@ ngx_http_profile_asker_take_times(ngx_http_profile_asker_t *s,
     }
 
     ngx_http_profile_asker_drop_facts(p);
+}
+
+
+static ngx_uint_t
+ngx_http_profile_asker_number(prof_profile_t *p, const char *name)
+{
+    const char  *text;
+
+    text = ngx_http_profile_asker_fact(p, name);
+
+    return text ? strtoul(text, NULL, 10) : 0;
 }
 
 

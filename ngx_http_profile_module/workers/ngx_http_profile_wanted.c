@@ -73,6 +73,9 @@ const ngx_http_profile_route_t  ngx_http_profile_workers_routes[] = {
       ngx_http_profile_heap_route,
       "allocations in use, for Go's clients", NGX_HTTP_PROFILE_PPROF },
 
+    { ngx_string("endpoints"), NGX_HTTP_GET, ngx_http_profile_asker_progress,
+      "captures of endpoints that run, and their requests so far", 0 },
+
     { ngx_null_string, 0, NULL, NULL, 0 }
 };
 

@@ -374,6 +374,10 @@ async function endpoint() {
                                         { cache: 'no-store' }));
     }
 
+    /* captures are counted while they run */
+
+    await page.waitForSelector(`${TAG} .note:text-matches(", [1-9]\\d* requests")`);
+
     await page.waitForSelector(`${TAG} .note:has-text("Recorded the") a`,
                                { timeout: 60000 });
 
