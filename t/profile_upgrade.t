@@ -3,12 +3,13 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # Upgrades under load, from earlier commits of this repository to this one, with
-# one store and the same zones, by a new master (USR2), and back.  No request
-# fails, no stored profile is lost, and none is misread.
+# one store and the same zones: by a new master (USR2), and back, and by a
+# reload, where the master has both modules in its memory for a moment.  No
+# request fails, no stored profile is lost, and none is misread.
 #
 # The earlier modules are built from the history of the repository, in about a
-# minute each, so one commit is tested.  PROFILE_TEST_UPGRADES=all tests all in
-# the list below.
+# minute each, so one commit is tested.  PROFILE_TEST_UPGRADES has others, or
+# "all" for those in the list below.
 
 use strict;
 use warnings;
@@ -30,8 +31,8 @@ my $ROOT = File::Spec->rel2abs(dirname(__FILE__) . '/..');
 my @COMMITS = qw/ 41dba43 4923a27 c3a102a c844fad 6cb39b2 fc854c5 0d9910e
                   1207896 5e60d4b /;
 
-my @commits = ($ENV{PROFILE_TEST_UPGRADES} // '') eq 'all'
-              ? @COMMITS : '1207896';
+my $wanted = $ENV{PROFILE_TEST_UPGRADES} // '1207896';
+my @commits = $wanted eq 'all' ? @COMMITS : split(' ', $wanted);
 
 my $t = ProfileTest->new()->has_program(qw/ git make /);
 
@@ -51,7 +52,10 @@ my $current = "$dir/current.so";
 
 $t->write_file('page.html', 'x' x 10_000);
 
-upgrade($_) for @commits;
+for my $commit (@commits) {
+    upgrade($commit);
+    reload($commit);
+}
 
 ###############################################################################
 
@@ -104,6 +108,55 @@ sub upgrade {
 
     is_deeply([ grep { !-e "$dir/store/$_" } @ids ], [],
               "$commit: profiles of the old module are there at the end");
+
+    stop();
+}
+
+
+# A reload does not go back: an earlier module calls functions of the module
+# that is in the memory already.
+
+sub reload {
+    my ($commit) = @_;
+
+    remove_tree("$dir/store");
+    install("$dir/old-$commit.so");
+    configure($current);
+    start();
+
+    my @ids = map { recorded() } 1 .. 3;
+    my %files = map { $_ => $t->read_file("store/$_") } @ids;
+    my ($magic) = $files{$ids[0]} =~ /^(ngxprof\d)/;
+
+    my $load = $t->load('/page.html', clients => 3, rate => 200,
+                        keepalive => 0, seconds => 120);
+    install($new);
+
+    for my $name ('the new module', 'the same module again') {
+        my %old = map { $_ => 1 } $t->worker_pids();
+
+        kill 'HUP', $t->{pid};
+
+        ok(wait_for(sub { my @now = $t->worker_pids();
+                          @now == 2 && !grep { $old{$_} } @now }, 30),
+           "$commit: a reload loads $name");
+
+        push @ids, recorded();
+        is(http_get("/-/profile/p/$ids[-1].json")->status(), '200',
+           "$commit, $name: its profiles open");
+        is(http_get('/-/profile/status.json')->status(), '200',
+           "$commit, $name: the console answers");
+    }
+
+    my $result = $load->stop();
+    cmp_ok($result->{requests}, '>', 0, "$commit: requests were sent");
+    is($result->{failed}, 0, "$commit: no request failed at a reload")
+        or diag($result->{error});
+
+    is_deeply([ grep { !-e "$dir/store/$_" } @ids ], [],
+              "$commit: no profile is lost at a reload");
+    is_deeply([ misread($magic, \%files) ], [],
+              "$commit: no profile is misread after a reload");
 
     stop();
 }
