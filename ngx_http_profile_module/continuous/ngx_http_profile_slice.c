@@ -255,14 +255,14 @@ ngx_http_profile_slice_wait(void)
     wait = slicer.conf->slice
            - ngx_http_profile_slice_now() % slicer.conf->slice;
 
-    if (slicer.capture == NULL) {
-        return wait;
-    }
-
     pending = prof_process_pending();
 
     if (pending) {
         return ngx_min(wait, pending);
+    }
+
+    if (slicer.capture == NULL) {
+        return wait;
     }
 
     prof_capture_totals(slicer.capture, &st, NULL, NULL, NULL);

@@ -368,8 +368,15 @@ ngx_http_profile_share_leave(ngx_http_profile_share_t *share)
         ngx_del_timer(&share->timer);
     }
 
+    /* the timers of the last capture's threads are deleted in parts */
+
     if (ngx_queue_empty(&ngx_http_profile_shares)) {
-        ngx_del_timer(&ngx_http_profile_drain);
+
+        if (ngx_http_profile_drain.timer_set) {
+            ngx_del_timer(&ngx_http_profile_drain);
+        }
+
+        ngx_add_timer(&ngx_http_profile_drain, 1);
     }
 }
 
@@ -584,6 +591,10 @@ ngx_http_profile_drain_timer(ngx_event_t *ev)
     /* unmaps the memory of threads that have ended */
 
     ngx_http_profile_job_trim();
+
+    if (ngx_queue_empty(&ngx_http_profile_shares) && !prof_process_pending()) {
+        return;
+    }
 
     ev->log = ngx_cycle->log;
     ngx_add_timer(ev, ngx_http_profile_drain_wait());

@@ -265,7 +265,9 @@ prof_profile_t *prof_capture_finish(prof_capture_t *c, const char *title);
  * to a static text.
  *
  * The caller calls prof_process_drain() a few times in a second.  It takes the
- * samples and finds new threads.
+ * samples and finds new threads.  After the last capture it deletes the timers
+ * of some threads: the caller goes on until prof_process_pending() returns 0.
+ * If the caller does not, the timers remain, and the next capture deletes them.
  *
  * prof_process_finish() returns the profile as prof_capture_finish() does.
  * Its entries have the label "thread".  It has no timeline, but an entry for
@@ -293,7 +295,7 @@ void prof_process_waits(prof_capture_t *c, const prof_wait_t *waits,
 
 /*
  * Returns in how many ms prof_process_drain() is to be called because threads
- * are being looked for, or 0: they are known.
+ * are being looked for, or still have timers after the last capture; 0: neither.
  */
 uint32_t prof_process_pending(void);
 

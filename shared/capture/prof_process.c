@@ -17,7 +17,7 @@ static void prof_process_govern(uint64_t own, uint64_t cpu);
 static void prof_process_end(prof_process_capture_t *slot);
 static void prof_process_end_idle(prof_process_capture_t *slot);
 static uint64_t prof_process_idle_cpu(uint64_t now);
-static void prof_process_close(void);
+static void prof_process_close(int max);
 
 
 int
@@ -38,6 +38,8 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
     }
 
     if (prof_process.ncaptures == 0) {
+
+        prof_process_close(PROF_PROCESS_THREADS);
 
         *err = "cannot build the unwind tables";
 
@@ -179,6 +181,7 @@ prof_process_drain(void)
     prof_heap_renew_process();
 
     if (prof_process.ncaptures == 0) {
+        prof_process_close(PROF_CLOSE_THREADS);
         return;
     }
 
@@ -469,12 +472,17 @@ prof_process_cancel(prof_capture_t *c)
 
     prof_process.paced -= slot->paced;
 
-    if (--prof_process.ncaptures == 0) {
-        prof_process_close();
+    if (--prof_process.ncaptures) {
+        prof_process_rate();
         return;
     }
 
-    prof_process_rate();
+    if (prof_process.main) {
+        prof_thread_close(prof_process.main);
+    }
+
+    prof_process.closing = 1;
+    prof_process_close(PROF_CLOSE_THREADS);
 }
 
 
@@ -564,16 +572,31 @@ prof_process_end_idle(prof_process_capture_t *slot)
 }
 
 
+/*
+ * Closes at most max threads after the last capture.  The handlers of the
+ * others may still run, so the signals are released after the last thread.
+ */
+
 static void
-prof_process_close(void)
+prof_process_close(int max)
 {
     int  i;
 
+    if (!prof_process.closing) {
+        return;
+    }
+
     for (i = 0; i < PROF_PROCESS_THREADS; i++) {
 
-        if (prof_threads[i].tid) {
-            prof_thread_close(&prof_threads[i]);
+        if (prof_threads[i].tid == 0) {
+            continue;
         }
+
+        if (max-- == 0) {
+            return;
+        }
+
+        prof_thread_close(&prof_threads[i]);
     }
 
     if (prof_process.fault) {

@@ -195,8 +195,13 @@ typedef struct {
 } prof_process_capture_t;
 
 
+/* threads that one call closes: about 5 us for each */
+#define PROF_CLOSE_THREADS  16
+
+
 typedef struct {
     uint32_t                ncaptures;
+    int                     closing;      /* there are threads without one */
     int                     found;        /* the threads are known */
     int                     rescan;       /* read the directory next time */
     int                     fault;        /* SIGFPE is held */

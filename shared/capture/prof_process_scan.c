@@ -133,7 +133,7 @@ prof_process_pending(void)
     uint64_t  ms;
 
     if (prof_process.ncaptures == 0) {
-        return 0;
+        return prof_process.closing;
     }
 
     if (prof_process.found) {

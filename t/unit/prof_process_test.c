@@ -13,6 +13,7 @@
 #include "tap.h"
 
 #include "prof.h"
+#include "capture/prof_process.h"
 #include "capture/prof_signal.h"
 #include "prof_finish.h"
 #include "prof_series.h"
@@ -32,7 +33,8 @@
 
 #define MS  1000000
 
-#define TEST_WAITS  2000
+#define TEST_WAITS    2000
+#define TEST_THREADS  64
 
 
 typedef struct {
@@ -81,6 +83,9 @@ static uint64_t test_traced(const prof_profile_t *p, const char *span);
 static void test_idle_threads(void);
 static void test_limit(void);
 static void test_fault(void);
+static void *test_sleep(void *data);
+static prof_capture_t *test_capture_threads(int timers);
+static void test_end(void);
 static void test_fault_handler(int signo);
 static void test_signal_handler(int signo, siginfo_t *si, void *uc);
 
@@ -89,6 +94,8 @@ static volatile uint64_t  test_sink;
 static volatile int       test_faults;
 static volatile int       test_settings;
 static volatile int       test_readings;
+static int                test_timers;
+static int                test_deleted;
 static volatile int       test_masks;
 static volatile int       test_interrupted;
 static uint64_t           test_waited;   /* CPU time of waits, ns */
@@ -96,6 +103,8 @@ static uint64_t           test_waited;   /* CPU time of waits, ns */
 static int  (*test_settime)(timer_t, int, const struct itimerspec *,
     struct itimerspec *);
 static int  (*test_gettime)(clockid_t, struct timespec *);
+static int  (*test_timer_create)(clockid_t, struct sigevent *, timer_t *);
+static int  (*test_timer_delete)(timer_t);
 
 
 /* counts how often a timer is set */
@@ -107,6 +116,30 @@ timer_settime(timer_t timer, int flags, const struct itimerspec *value,
     test_settings++;
 
     return test_settime(timer, flags, value, old);
+}
+
+
+/* counts the timers that exist, and those that are deleted */
+
+int
+timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
+{
+    int  rc;
+
+    rc = test_timer_create(clock, event, timer);
+    test_timers += (rc == 0);
+
+    return rc;
+}
+
+
+int
+timer_delete(timer_t timer)
+{
+    test_timers--;
+    test_deleted++;
+
+    return test_timer_delete(timer);
 }
 
 
@@ -617,6 +650,7 @@ static void
 test_late(void)
 {
     int              i;
+    uint64_t         ended, found;
     test_thread_t    t;
     prof_capture_t  *c;
     prof_profile_t  *p;
@@ -633,9 +667,14 @@ test_late(void)
     p = finish_process(c, "late");
     prof_capture_destroy(c);
 
-    ok(test_named(p, "[threads that ended]") >= 90 * MS,
-       "threads that were never seen are in the sum: %" PRIu64 " us",
-       test_named(p, "[threads that ended]") / 1000);
+    /* a thread that lives long enough is found */
+
+    ended = test_named(p, "[threads that ended]");
+    found = test_cpu(p, "short");
+
+    ok(ended > 0 && ended + found >= 90 * MS,
+       "threads that were never seen are in the sum: %" PRIu64 " us, and %"
+       PRIu64 " us of those that were", ended / 1000, found / 1000);
 
     prof_profile_destroy(p);
 }
@@ -1030,6 +1069,102 @@ test_fault(void)
 }
 
 
+static void *
+test_sleep(void *data)
+{
+    char  byte;
+
+    (void) read(*(int *) data, &byte, 1);
+
+    return NULL;
+}
+
+
+static prof_capture_t *
+test_capture_threads(int timers)
+{
+    int              i;
+    prof_capture_t  *c;
+
+    c = test_capture(99, PROF_MODE_CPU);
+
+    for (i = 0; i < 1000 && test_timers < timers; i++) {
+        (void) poll(NULL, 0, 10);
+        prof_process_drain();
+    }
+
+    return c;
+}
+
+
+/* the end of a capture beside many threads */
+
+static void
+test_end(void)
+{
+    int              i, fd[2], handlers, most;
+    pthread_t        threads[TEST_THREADS];
+    prof_capture_t  *c;
+
+    handlers = test_handlers();
+
+    if (pipe(fd) == -1) {
+        abort();
+    }
+
+    for (i = 0; i < TEST_THREADS; i++) {
+        if (pthread_create(&threads[i], NULL, test_sleep, &fd[0])) {
+            abort();
+        }
+    }
+
+    c = test_capture_threads(TEST_THREADS * (1 + PROF_FINE_TIMERS));
+
+    ok(test_timers > TEST_THREADS * (1 + PROF_FINE_TIMERS),
+       "all threads have timers: %d", test_timers);
+
+    most = (1 + PROF_CLOSE_THREADS) * (1 + PROF_FINE_TIMERS);
+
+    test_deleted = 0;
+    prof_process_cancel(c);
+
+    ok(test_deleted <= most, "the end deletes some of them: %d", test_deleted);
+    ok(prof_process_pending() && test_handlers() > handlers,
+       "and the handlers stay for the others");
+
+    /* a capture that begins then deletes the others first */
+
+    prof_capture_destroy(c);
+    c = test_capture_threads(TEST_THREADS * (1 + PROF_FINE_TIMERS));
+
+    ok(test_timers > TEST_THREADS * (1 + PROF_FINE_TIMERS),
+       "the next capture finds all threads: %d", test_timers);
+
+    test_deleted = 0;
+    prof_process_cancel(c);
+    prof_capture_destroy(c);
+
+    for (i = 0; i < TEST_THREADS && prof_process_pending(); i++) {
+        most = test_deleted > most ? test_deleted : most;
+        test_deleted = 0;
+        prof_process_drain();
+    }
+
+    ok(test_timers == 0 && i > 1
+       && most <= (1 + PROF_CLOSE_THREADS) * (1 + PROF_FINE_TIMERS),
+       "%d calls delete the others", i);
+    is_int(test_handlers(), handlers, "no handler is left then");
+
+    (void) close(fd[1]);
+
+    for (i = 0; i < TEST_THREADS; i++) {
+        (void) pthread_join(threads[i], NULL);
+    }
+
+    (void) close(fd[0]);
+}
+
+
 int
 main(void)
 {
@@ -1040,6 +1175,11 @@ main(void)
     test_settime = (int (*)(timer_t, int, const struct itimerspec *,
                             struct itimerspec *)) (uintptr_t)
                        dlsym(RTLD_NEXT, "timer_settime");
+
+    test_timer_create = (int (*)(clockid_t, struct sigevent *, timer_t *))
+                            (uintptr_t) dlsym(RTLD_NEXT, "timer_create");
+    test_timer_delete = (int (*)(timer_t)) (uintptr_t)
+                            dlsym(RTLD_NEXT, "timer_delete");
 
     handlers = test_handlers();
 
@@ -1059,8 +1199,10 @@ main(void)
     test_idle_threads();
     test_limit();
     test_fault();
+    test_end();
 
     is_int(test_handlers(), handlers, "no handler is left");
+    is_int(test_timers, 0, "no timer is left");
 
     prof_process_done();
 
