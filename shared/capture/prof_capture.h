@@ -295,7 +295,8 @@ void prof_process_waits(prof_capture_t *c, const prof_wait_t *waits,
 
 /*
  * Returns in how many ms prof_process_drain() is to be called because threads
- * are being looked for, or still have timers after the last capture; 0: neither.
+ * are being looked for, or still have timers after the last capture.  0:
+ * neither.
  */
 uint32_t prof_process_pending(void);
 

@@ -185,7 +185,10 @@ test_profile(const prof_profile_t *p, const test_job_t *job)
     ok(polled >= job->waited * 95 / 100,
        "the calls have the time that they waited: %d of %d ms",
        (int) (polled / MS), (int) (job->waited / MS));
-    ok(spun <= job->spun + 2 * MS,
+
+    /* a thread that does not get the processor is sampled late */
+
+    ok(spun <= job->spun * 105 / 100 + 2 * MS,
        "what ran after them has no time of theirs: %d of %d ms",
        (int) (spun / MS), (int) (job->spun / MS));
     ok(cpu >= TEST_SPIN * MS * 9 / 10, "but has its own CPU time: %d of %d ms",
