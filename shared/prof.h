@@ -63,7 +63,7 @@
 #include "profile/prof_merge.h"
 #include "profile/prof_profile.h"
 #include "scripts/prof_engine.h"
-#include "scripts/prof_lua_api.h"
+#include "scripts/prof_lua.h"
 #include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 #include "turns/prof_turns.h"

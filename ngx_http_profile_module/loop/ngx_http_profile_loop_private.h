@@ -50,8 +50,8 @@ typedef struct {
 
 typedef struct {
     ngx_cycle_t                  *cycle;     /* of the members below */
-    prof_lua_api_t                api;
-    prof_redirect_t               redirect;  /* of lua_resume() */
+    prof_lua_resume_pt            resume;    /* lua_resume() */
+    prof_redirect_t               redirect;
     pthread_t                     thread;    /* the worker's */
 } ngx_http_profile_resume_t;
 
@@ -309,7 +309,7 @@ int ngx_http_profile_resume(prof_lua_state_t *co, int nargs);
 extern ngx_http_profile_resume_t  ngx_http_profile_resumes;
 
 /* from now on ngx_lua calls fn instead of lua_resume() */
-void ngx_http_profile_resume_arm(int (*fn)(prof_lua_state_t *co, int nargs));
+void ngx_http_profile_resume_arm(prof_lua_resume_pt fn);
 void ngx_http_profile_resume_disarm(void);
 
 /* returns nginx's handler of one of the request's events */

@@ -25,7 +25,7 @@ ngx_http_profile_resume_t  ngx_http_profile_resumes;
 
 
 void
-ngx_http_profile_resume_arm(int (*fn)(prof_lua_state_t *co, int nargs))
+ngx_http_profile_resume_arm(prof_lua_resume_pt fn)
 {
     ngx_http_profile_resume_t  *resume;
 
@@ -62,7 +62,6 @@ ngx_http_profile_resume_disarm(void)
 static void
 ngx_http_profile_resume_find(void)
 {
-    void                       *vm;
     Dl_info                     info;
     ngx_uint_t                  i;
     ngx_module_t              **modules;
@@ -83,23 +82,21 @@ ngx_http_profile_resume_find(void)
     }
 
     if (modules[i] == NULL
-        || prof_lua_api_find(&resume->api, modules[i]) != NULL)
+        || prof_lua_find(modules[i], &resume->resume) != NULL)
     {
         return;
     }
 
-    /* any function of ngx_lua tells which object makes the calls */
+    /* the object of the module makes the calls */
 
-    vm = dlsym(RTLD_DEFAULT, "ngx_http_lua_get_global_state");
-
-    if (vm == NULL || dladdr(vm, &info) == 0) {
+    if (dladdr(modules[i], &info) == 0) {
         return;
     }
 
     (void) dlopen(info.dli_fname, RTLD_LAZY|RTLD_NOLOAD);
 
-    if (prof_redirect_find(&resume->redirect, "lua_resume", vm,
-                           (void *) resume->api.resume)
+    if (prof_redirect_find(&resume->redirect, "lua_resume", modules[i],
+                           (void *) resume->resume)
         != PROF_OK)
     {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,

@@ -1030,7 +1030,7 @@ ngx_http_profile_resume(prof_lua_state_t *co, int nargs)
         }
     }
 
-    return ngx_http_profile_resumes.api.resume(co, nargs);
+    return ngx_http_profile_resumes.resume(co, nargs);
 }
 
 
@@ -1049,7 +1049,7 @@ ngx_http_profile_resume_found(ngx_http_profile_resuming_t *resuming)
     ngx_http_profile_wake_t    wake;
     ngx_http_profile_track_t  *tr;
 
-    r = ngx_http_profile_resumes.api.getexdata(resuming->co);
+    r = prof_lua_exdata(resuming->co);
 
     if (r == NULL || r->signature != NGX_HTTP_MODULE) {
         return NGX_DECLINED;
@@ -1072,7 +1072,7 @@ ngx_http_profile_resume_found(ngx_http_profile_resuming_t *resuming)
     wake.scripted = 1;
 
     ngx_http_profile_turn(tr, &wake,
-                          (uintptr_t) ngx_http_profile_resumes.api.resume,
+                          (uintptr_t) ngx_http_profile_resumes.resume,
                           ngx_http_profile_resume_turn, resuming);
 
     return NGX_OK;
@@ -1084,6 +1084,6 @@ ngx_http_profile_resume_turn(void *data)
 {
     ngx_http_profile_resuming_t *resuming = data;
 
-    resuming->rc = ngx_http_profile_resumes.api.resume(resuming->co,
-                                                       resuming->nargs);
+    resuming->rc = ngx_http_profile_resumes.resume(resuming->co,
+                                                   resuming->nargs);
 }

@@ -21,12 +21,12 @@
 /* the event loop itself causes shorter delays */
 #define NGX_HTTP_PROFILE_BUSY_NS   50000
 
-/* maximum number of places; deeper stacks lose their outermost frames */
-#define NGX_HTTP_PROFILE_PLACES    64
+/* maximum number of frames; deeper stacks lose their outermost frames */
+#define NGX_HTTP_PROFILE_GAP_FRAMES  64
 
-static ngx_uint_t ngx_http_profile_places(ngx_http_profile_track_t *tr,
+static ngx_uint_t ngx_http_profile_waits(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause,
-    prof_script_t *places);
+    uintptr_t *frames);
 static void ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until);
 
 
@@ -63,8 +63,8 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
 {
     uint64_t                 now, own, ran;
     uintptr_t                frame;
+    uintptr_t                frames[NGX_HTTP_PROFILE_GAP_FRAMES];
     ngx_uint_t               n;
-    prof_script_t            places[NGX_HTTP_PROFILE_PLACES];
     prof_capture_t          *c;
     ngx_http_profile_gap_t   gap;
 
@@ -81,8 +81,8 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
                        gap.cause.len, gap.cause.name,
                        (int64_t) (gap.end - ready));
 
-        n = ngx_http_profile_places(tr, wake, &gap.cause, places);
-        ngx_http_profile_add_gap(c, &gap, places, n);
+        n = ngx_http_profile_waits(tr, wake, &gap.cause, frames);
+        ngx_http_profile_add_gap(c, &gap, frames, n);
 
         ngx_http_profile_see_roles(tr, wake);
 
@@ -120,8 +120,8 @@ ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
 void
 ngx_http_profile_last_gap(ngx_http_profile_track_t *tr)
 {
+    uintptr_t               frames[NGX_HTTP_PROFILE_GAP_FRAMES];
     ngx_uint_t              n;
-    prof_script_t           places[NGX_HTTP_PROFILE_PLACES];
     ngx_http_profile_gap_t  gap;
 
     if (tr->capture == NULL || ngx_http_profile_is_running(tr)) {
@@ -133,8 +133,8 @@ ngx_http_profile_last_gap(ngx_http_profile_track_t *tr)
 
     ngx_http_profile_find_cause(tr, NULL, &gap.cause);
 
-    n = ngx_http_profile_places(tr, NULL, &gap.cause, places);
-    ngx_http_profile_add_gap(tr->capture, &gap, places, n);
+    n = ngx_http_profile_waits(tr, NULL, &gap.cause, frames);
+    ngx_http_profile_add_gap(tr->capture, &gap, frames, n);
 }
 
 
@@ -144,14 +144,16 @@ ngx_http_profile_last_gap(ngx_http_profile_track_t *tr)
  */
 
 static ngx_uint_t
-ngx_http_profile_places(ngx_http_profile_track_t *tr,
+ngx_http_profile_waits(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause,
-    prof_script_t *places)
+    uintptr_t *frames)
 {
-    ngx_str_t   *function;
-    ngx_uint_t   n;
+    ngx_str_t      *function;
+    ngx_uint_t      n;
+    prof_script_t   place;
 
-    n = ngx_http_profile_lua_stack(tr, wake, places, NGX_HTTP_PROFILE_PLACES);
+    n = ngx_http_profile_lua_stack(tr, wake, frames,
+                                   NGX_HTTP_PROFILE_GAP_FRAMES);
 
     if (n || ngx_strncmp(cause->text, "script ", 7) != 0) {
         return n;
@@ -162,10 +164,12 @@ ngx_http_profile_places(ngx_http_profile_track_t *tr,
         return 0;
     }
 
-    ngx_memzero(places, sizeof(prof_script_t));
+    ngx_memzero(&place, sizeof(prof_script_t));
 
-    places->function = (char *) function->data;
-    places->function_len = function->len;
+    place.function = (char *) function->data;
+    place.function_len = function->len;
+
+    frames[0] = prof_capture_script(tr->capture, &place);
 
     return 1;
 }
@@ -173,14 +177,13 @@ ngx_http_profile_places(ngx_http_profile_track_t *tr,
 
 void
 ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
-    prof_script_t *places, ngx_uint_t n)
+    const uintptr_t *script, ngx_uint_t n)
 {
-    uint64_t    ready;
-    uintptr_t   frames[NGX_HTTP_PROFILE_PLACES + 2];
-    ngx_uint_t  i;
+    uint64_t   ready;
+    uintptr_t  frames[NGX_HTTP_PROFILE_GAP_FRAMES + 2];
 
-    for (i = 0; i < n; i++) {
-        frames[i] = prof_capture_script(c, &places[i]);
+    if (n) {
+        ngx_memcpy(frames, script, n * sizeof(uintptr_t));
     }
 
     frames[n++] = ngx_http_profile_cause_name(c, &gap->cause);

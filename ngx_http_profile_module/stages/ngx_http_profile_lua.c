@@ -11,11 +11,13 @@
  * others are in a list.  This file assumes nothing about the layout of these
  * structures.  It recognizes their parts by values:
  *
+ *     machine     a pointer in the main configuration of ngx_lua, to a state
+ *                 whose registry has the table of anchors
  *     co_ctx      the second user pointer of the coroutine (lua_getexdata2())
  *     coroutine   a word of the co_ctx
- *     anchor      a number in the co_ctx, under which the registry of the
- *                 interpreter has the coroutine: entry coroutines and light
- *                 threads have one, until they end
+ *     anchor      a number in the co_ctx, under which the table of anchors has
+ *                 the coroutine: entry coroutines and light threads have one,
+ *                 until they end
  *     list        a list of nginx, in the pool of the request
  *     pending     the co_ctx contains the address of a function of ngx_lua that
  *                 would cancel the wait of the coroutine
@@ -23,6 +25,9 @@
  *
  * A pointer to a coroutine is used only if the coroutine is alive: it has an
  * anchor, or ngx_lua is about to resume it, or it waits for such a coroutine.
+ *
+ * Nothing here calls a function of ngx_lua or of LuaJIT: their memory is read
+ * (prof_lua.h).
  */
 
 
@@ -32,8 +37,9 @@
 #include <malloc.h>
 
 
-/* the parts of ngx_lua's context of a request that are searched, in bytes */
+/* the parts of ngx_lua's structures that are searched, in bytes */
 
+#define NGX_HTTP_PROFILE_LUA_CONF    256
 #define NGX_HTTP_PROFILE_LUA_HEAD    128
 #define NGX_HTTP_PROFILE_LUA_CO_CTX  256
 
@@ -50,9 +56,9 @@ typedef struct {
     ngx_cycle_t           *cycle;       /* of the members below */
     ngx_uint_t             index;       /* of ngx_lua's contexts */
     const char            *err;         /* NULL: stacks can be taken */
-    prof_lua_api_t         api;
+    uintptr_t              code;        /* a function of ngx_lua */
     void                  *key;         /* of the anchors in the registry */
-    prof_lua_state_t    *(*vm)(ngx_conf_t *cf);
+    void                  *anchors;     /* their table, or NULL */
 
     /*
      * offsets for an entry coroutine: of its co_ctx in the context of a
@@ -69,7 +75,6 @@ typedef struct {
 
 typedef struct {
     ngx_http_request_t    *request;
-    prof_lua_state_t      *vm;
     u_char                *ctx;
     u_char                *last;
     ngx_list_t            *list;        /* or NULL */
@@ -82,6 +87,7 @@ static const char *ngx_http_profile_lua_find(ngx_http_profile_lua_t *lua,
     ngx_module_t *module);
 static ngx_uint_t ngx_http_profile_lua_request(
     ngx_http_profile_lua_request_t *lr, ngx_http_request_t *r);
+static void *ngx_http_profile_lua_anchors(ngx_http_request_t *r);
 static void ngx_http_profile_lua_entry(ngx_http_profile_lua_request_t *lr);
 static void ngx_http_profile_lua_learn(ngx_http_profile_lua_request_t *lr);
 static void ngx_http_profile_lua_list(ngx_http_profile_lua_request_t *lr);
@@ -106,7 +112,7 @@ static ngx_uint_t ngx_http_profile_lua_has(ngx_http_profile_lua_request_t *lr,
 static u_char *ngx_http_profile_lua_parent(ngx_http_profile_lua_request_t *lr,
     u_char *co_ctx);
 static ngx_uint_t ngx_http_profile_lua_walk(ngx_http_profile_lua_request_t *lr,
-    u_char *co_ctx, prof_script_t *places, ngx_uint_t max);
+    u_char *co_ctx, prof_capture_t *c, uintptr_t *frames, ngx_uint_t max);
 static prof_lua_state_t *ngx_http_profile_lua_coroutine(
     ngx_http_profile_lua_request_t *lr, u_char *co_ctx);
 
@@ -169,28 +175,26 @@ ngx_http_profile_lua_attach(void)
 static const char *
 ngx_http_profile_lua_find(ngx_http_profile_lua_t *lua, ngx_module_t *module)
 {
-    void        *key;
-    const char  *err;
+    const char          *err;
+    ngx_http_module_t   *ctx;
+    prof_lua_resume_pt   resume;
 
-    err = prof_lua_api_find(&lua->api, module);
+    err = prof_lua_find(module, &resume);
     if (err) {
         return err;
     }
 
-    /* ngx_lua's own interface, and the address that is its key of anchors */
+    /* a variable of ngx_lua, whose address is its key of anchors */
 
-    lua->vm = (prof_lua_state_t *(*) (ngx_conf_t *cf))
-                  dlsym(RTLD_DEFAULT, "ngx_http_lua_get_global_state");
-    key = dlsym(RTLD_DEFAULT, "ngx_http_lua_coroutines_key");
+    lua->key = dlsym(RTLD_DEFAULT, "ngx_http_lua_coroutines_key");
 
-    if (lua->vm == NULL || key == NULL) {
+    if (lua->key == NULL) {
         return "ngx_http_lua_module is too old";
     }
 
-    /* LuaJIT has 47 bits for an address */
+    ctx = module->ctx;
 
-    lua->key = (void *) ((uintptr_t) key & (((uintptr_t) 1 << 47) - 1));
-
+    lua->code = (uintptr_t) ctx->postconfiguration;
     lua->index = module->ctx_index;
 
     return NULL;
@@ -199,7 +203,7 @@ ngx_http_profile_lua_find(ngx_http_profile_lua_t *lua, ngx_module_t *module)
 
 ngx_uint_t
 ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, prof_script_t *places, ngx_uint_t max)
+    ngx_http_profile_wake_t *wake, uintptr_t *frames, ngx_uint_t max)
 {
     u_char                          *co_ctx;
     ngx_uint_t                       n;
@@ -229,7 +233,8 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
                  : ngx_http_profile_lua_woken(&lr, wake);
 
         if (co_ctx) {
-            return ngx_http_profile_lua_walk(&lr, co_ctx, places, max);
+            return ngx_http_profile_lua_walk(&lr, co_ctx, tr->capture, frames,
+                                             max);
         }
     }
 
@@ -242,7 +247,8 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
             continue;
         }
 
-        n = ngx_http_profile_lua_walk(&lr, lr.entry, places, max);
+        n = ngx_http_profile_lua_walk(&lr, lr.entry, tr->capture, frames,
+                                      max);
 
         if (n) {
             return n;
@@ -259,14 +265,15 @@ static ngx_uint_t
 ngx_http_profile_lua_request(ngx_http_profile_lua_request_t *lr,
     ngx_http_request_t *r)
 {
-    ngx_conf_t           cf;
-    ngx_http_conf_ctx_t  conf;
+    ngx_http_profile_lua_t  *lua;
+
+    lua = &ngx_http_profile_lua;
 
     lr->request = r;
     lr->list = NULL;
     lr->entry = NULL;
 
-    lr->ctx = r->ctx ? r->ctx[ngx_http_profile_lua.index] : NULL;
+    lr->ctx = r->ctx ? r->ctx[lua->index] : NULL;
     if (lr->ctx == NULL) {
         return 0;
     }
@@ -276,21 +283,48 @@ ngx_http_profile_lua_request(ngx_http_profile_lua_request_t *lr,
         return 0;
     }
 
-    ngx_memzero(&cf, sizeof(ngx_conf_t));
-    ngx_memzero(&conf, sizeof(ngx_http_conf_ctx_t));
+    if (lua->anchors == NULL) {
+        lua->anchors = ngx_http_profile_lua_anchors(r);
+    }
 
-    conf.main_conf = r->main_conf;
-    cf.ctx = &conf;
-
-    lr->vm = ngx_http_profile_lua.vm(&cf);
-    if (lr->vm == NULL) {
+    if (lua->anchors == NULL) {
         return 0;
     }
 
     ngx_http_profile_lua_entry(lr);
     ngx_http_profile_lua_list(lr);
 
-    return ngx_http_profile_lua.known;
+    return lua->known;
+}
+
+
+/* the table exists as long as the machine, which is that of the cycle */
+
+static void *
+ngx_http_profile_lua_anchors(ngx_http_request_t *r)
+{
+    void    *table;
+    u_char  *conf, *last, *p;
+
+    conf = r->main_conf[ngx_http_profile_lua.index];
+    if (conf == NULL) {
+        return NULL;
+    }
+
+    last = ngx_http_profile_lua_pool_end(ngx_cycle->pool, conf);
+
+    for (p = conf;
+         p < conf + NGX_HTTP_PROFILE_LUA_CONF && p + sizeof(void *) <= last;
+         p += sizeof(void *))
+    {
+        table = prof_lua_table(ngx_http_profile_lua_word(p),
+                               ngx_http_profile_lua.key);
+        if (table) {
+            return table;
+        }
+    }
+
+    return NULL;
 }
 
 
@@ -365,6 +399,7 @@ static void
 ngx_http_profile_lua_learn(ngx_http_profile_lua_request_t *lr)
 {
     u_char                  *co_ctx, *p;
+    prof_lua_coroutine_t     c;
     ngx_http_profile_lua_t  *lua;
 
     lua = &ngx_http_profile_lua;
@@ -375,12 +410,13 @@ ngx_http_profile_lua_learn(ngx_http_profile_lua_request_t *lr)
          p += sizeof(void *))
     {
         if (!ngx_http_profile_lua_anchored(lr, p, NGX_HTTP_PROFILE_LUA_CO_CTX,
-                                           ngx_http_profile_lua_word(p)))
+                                           ngx_http_profile_lua_word(p))
+            || prof_lua_coroutine(ngx_http_profile_lua_word(p), &c) != PROF_OK)
         {
             continue;
         }
 
-        co_ctx = lua->api.getexdata2(ngx_http_profile_lua_word(p));
+        co_ctx = c.exdata2;
 
         if (co_ctx < lr->ctx || co_ctx > p) {
             continue;
@@ -396,56 +432,14 @@ ngx_http_profile_lua_learn(ngx_http_profile_lua_request_t *lr)
 }
 
 
-/*
- * Returns whether the registry has the coroutine under a number in this
- * memory.  The stack of the interpreter is used as ngx_lua uses it when it
- * ends a coroutine.  Nothing is allocated, since ngx_lua has used the same key
- * before.
- */
+/* returns whether the coroutine has an anchor whose number is in the memory */
 
 static ngx_uint_t
 ngx_http_profile_lua_anchored(ngx_http_profile_lua_request_t *lr, u_char *p,
     size_t len, void *co)
 {
-    int              top;
-    u_char          *last;
-    int32_t          ref;
-    ngx_uint_t       found;
-    prof_lua_api_t  *api;
-
-    if (co == NULL || (uintptr_t) co % sizeof(void *)) {
-        return 0;
-    }
-
-    api = &ngx_http_profile_lua.api;
-    last = ngx_min(p + len, lr->last);
-    found = 0;
-
-    top = api->gettop(lr->vm);
-
-    api->pushlightuserdata(lr->vm, ngx_http_profile_lua.key);
-    api->rawget(lr->vm, PROF_LUA_REGISTRY);
-
-    if (api->type(lr->vm, -1) != PROF_LUA_TABLE) {
-        last = p;
-    }
-
-    for ( /* void */ ;
-         p + sizeof(int32_t) <= last && !found;
-         p += sizeof(int32_t))
-    {
-        ref = *(int32_t *) p;
-
-        if (ref > 0) {
-            api->rawgeti(lr->vm, -1, ref);
-            found = (api->tothread(lr->vm, -1) == co);
-            api->settop(lr->vm, -2);
-        }
-    }
-
-    api->settop(lr->vm, top);
-
-    return found;
+    return prof_lua_anchored(ngx_http_profile_lua.anchors, co, p,
+                             ngx_min(p + len, lr->last));
 }
 
 
@@ -526,20 +520,15 @@ ngx_http_profile_lua_woken(ngx_http_profile_lua_request_t *lr,
 static u_char *
 ngx_http_profile_lua_resumed(ngx_http_profile_lua_request_t *lr, void *co)
 {
-    u_char          *co_ctx;
-    prof_lua_api_t  *api;
+    prof_lua_coroutine_t  c;
 
-    api = &ngx_http_profile_lua.api;
-
-    if (api->getexdata(co) != lr->request) {
+    if (prof_lua_coroutine(co, &c) != PROF_OK || c.exdata != lr->request) {
         return NULL;
     }
 
-    co_ctx = api->getexdata2(co);
-
     /* without a list there is only the entry coroutine */
 
-    return (lr->list || co_ctx == lr->entry) ? co_ctx : NULL;
+    return (lr->list || c.exdata2 == lr->entry) ? c.exdata2 : NULL;
 }
 
 
@@ -623,8 +612,7 @@ ngx_http_profile_lua_pending(ngx_http_profile_lua_request_t *lr,
 
     u = prof_process_unwind();
 
-    object = u ? prof_unwind_object(u, (uintptr_t) ngx_http_profile_lua.vm)
-               : NULL;
+    object = u ? prof_unwind_object(u, ngx_http_profile_lua.code) : NULL;
 
     for (p = co_ctx;
          object && p < co_ctx + lr->list->size;
@@ -665,7 +653,7 @@ ngx_http_profile_lua_has(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
 
 static ngx_uint_t
 ngx_http_profile_lua_walk(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
-    prof_script_t *places, ngx_uint_t max)
+    prof_capture_t *c, uintptr_t *frames, ngx_uint_t max)
 {
     ngx_uint_t         depth, n;
     prof_lua_state_t  *co;
@@ -679,8 +667,7 @@ ngx_http_profile_lua_walk(ngx_http_profile_lua_request_t *lr, u_char *co_ctx,
             break;
         }
 
-        n += prof_lua_stack(&ngx_http_profile_lua.api, co, places + n,
-                            max - n);
+        n += prof_capture_coroutine(c, co, frames + n, max - n);
 
         if (co_ctx == lr->entry
             || ngx_http_profile_lua_anchored(lr, co_ctx, lr->list->size, co))
@@ -701,15 +688,13 @@ static prof_lua_state_t *
 ngx_http_profile_lua_coroutine(ngx_http_profile_lua_request_t *lr,
     u_char *co_ctx)
 {
-    prof_lua_api_t    *api;
-    prof_lua_state_t  *co;
+    prof_lua_state_t      *co;
+    prof_lua_coroutine_t   c;
 
-    api = &ngx_http_profile_lua.api;
     co = ngx_http_profile_lua_word(co_ctx + ngx_http_profile_lua.co);
 
-    return (co && api->getexdata2(co) == co_ctx
-            && api->getexdata(co) == lr->request
-            && api->status(co) == PROF_LUA_YIELD)
+    return (prof_lua_coroutine(co, &c) == PROF_OK && c.yields
+            && c.exdata2 == co_ctx && c.exdata == lr->request)
            ? co : NULL;
 }
 

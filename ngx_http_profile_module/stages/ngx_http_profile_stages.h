@@ -152,11 +152,11 @@ uintptr_t ngx_http_profile_begin_turn(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready, uintptr_t what);
 
 /*
- * Adds a gap to a capture of the request.  Scripts wait at the n places,
+ * Adds a gap to a capture of the request.  The script that waits has n frames,
  * innermost first.
  */
 void ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
-    prof_script_t *places, ngx_uint_t n);
+    const uintptr_t *script, ngx_uint_t n);
 
 /* adds the last gap, unless the capture has ended or is in a turn */
 void ngx_http_profile_last_gap(ngx_http_profile_track_t *tr);
@@ -202,12 +202,11 @@ void ngx_http_profile_unwrap_upstreams(ngx_http_profile_track_t *tr);
 
 /*
  * ngx_http_profile_lua.c: returns the stack of the waiting Lua code, innermost
- * first.  With wake, this is the code that the event resumes.  Returns the
- * number of places, 0 if no Lua code waits.  The texts are valid until Lua
- * runs.
+ * first, as frames of the capture.  With wake, this is the code that the event
+ * resumes.  Returns the number of frames, 0 if no Lua code waits.
  */
 ngx_uint_t ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
-    ngx_http_profile_wake_t *wake, prof_script_t *places, ngx_uint_t max);
+    ngx_http_profile_wake_t *wake, uintptr_t *frames, ngx_uint_t max);
 
 /* returns "shown", or why stacks of Lua are not shown */
 const char *ngx_http_profile_lua_state(void);

@@ -268,6 +268,14 @@ prof_capture_script(prof_capture_t *c, const prof_script_t *place)
 }
 
 
+uint32_t
+prof_capture_coroutine(prof_capture_t *c, const prof_lua_state_t *co,
+    uintptr_t *frames, uint32_t max)
+{
+    return prof_lua_stack(co, frames, max, &c->stats);
+}
+
+
 static uintptr_t
 prof_capture_unnamed(uint32_t type)
 {

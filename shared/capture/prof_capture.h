@@ -20,6 +20,7 @@
 #include "base/prof_trace.h"
 #include "heap/prof_heap.h"
 #include "profile/prof_profile.h"
+#include "scripts/prof_lua.h"
 #include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 
@@ -151,6 +152,10 @@ uintptr_t prof_capture_name(prof_capture_t *c, const char *text, size_t len);
 
 /* returns a frame for a place in a script; the place is copied */
 uintptr_t prof_capture_script(prof_capture_t *c, const prof_script_t *place);
+
+/* works as prof_lua_stack(), and returns frames */
+uint32_t prof_capture_coroutine(prof_capture_t *c, const prof_lua_state_t *co,
+    uintptr_t *frames, uint32_t max);
 
 /*
  * Names the cause of the wait since the last turn or the last call of this

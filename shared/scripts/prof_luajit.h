@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * LuaJIT 2.1 with 64-bit references (LJ_GC64) on x86-64.
+ * LuaJIT 2.1 with 64-bit references (LJ_GC64): its objects, and on x86-64 its
+ * frames on the C stack.
  *
  * Offsets that have been the same in all such builds are constants.  The module
  * finds the other offsets when the library is loaded.  Then it verifies all
@@ -24,6 +25,8 @@
 
 /* lua_State */
 
+#define LJ_L_STATUS      11
+#define LJ_YIELD         1      /* its value while the coroutine waits */
 #define LJ_L_GLREF       0x10
 #define LJ_L_BASE        0x20
 #define LJ_L_STACK       0x38
@@ -38,6 +41,7 @@
 #define LJ_GCT_PROTO     7
 #define LJ_GCT_FUNC      8
 #define LJ_GCT_TRACE     9
+#define LJ_GCT_TAB       11
 
 /* GCfunc; ffid is 0 for functions in Lua */
 
@@ -62,6 +66,16 @@
 /* GCstr */
 
 #define LJ_STR_DATA      0x18
+
+/* GCtab, and Node */
+
+#define LJ_TAB_ARRAY     0x10
+#define LJ_TAB_NODE      0x28
+#define LJ_TAB_ASIZE     0x30
+#define LJ_TAB_HMASK     0x34
+
+#define LJ_NODE_KEY      0x08
+#define LJ_NODE_SIZE     0x18
 
 /* the frame of the VM on the C stack, relative to the stack pointer */
 
@@ -89,7 +103,11 @@
 /* TValue: the tag is in the upper 17 bits */
 
 #define LJ_TAG_SHIFT     47
+#define LJ_TAG_LIGHTUD   0x1fffc
+#define LJ_TAG_THREAD    0x1fff9
 #define LJ_TAG_FUNC      0x1fff7
+#define LJ_TAG_TAB       0x1fff4
+#define LJ_TAG_INT       0x1fff2
 #define LJ_ADDRESS       (((uintptr_t) 1 << LJ_TAG_SHIFT) - 1)
 
 /* DWARF's number of the register that has the base */
@@ -133,14 +151,44 @@ typedef struct {
     uintptr_t  end;
     uint32_t   str_len;         /* GCstr.len */
 
+    /* OpenResty's pointers of a coroutine, in lua_State; 0: not known */
+
+    uint32_t   exdata;
+    uint32_t   exdata2;
+
     /* relative to global_State */
 
+    uint32_t   registry;
     uint32_t   vmstate;
     uint32_t   jit_base;
     uint32_t   trace;           /* jit_State.trace; 0: compiled code is not
                                    known */
     uint32_t   sizetrace;
 } prof_luajit_t;
+
+
+/* a walk on the stack of a coroutine */
+
+typedef struct {
+    prof_walk_t  *w;
+    uintptr_t     state;        /* lua_State */
+    uintptr_t     cframe;
+    uintptr_t     low;          /* the Lua stack */
+    uintptr_t     high;
+    uintptr_t     floor;        /* functions below it belong to another entry;
+                                   or 0 */
+    uintptr_t     bc;           /* of the added function whose caller is
+                                   not known yet, or 0 */
+    uintptr_t     pc;
+} prof_luajit_walk_t;
+
+
+typedef struct {
+    uintptr_t     base;
+    uintptr_t     pc;           /* after the instruction that runs; 0: it is
+                                   not known */
+    uint32_t      again;        /* the function was added */
+} prof_luajit_place_t;
 
 
 /* a function that compiled code runs */
@@ -175,6 +223,47 @@ extern prof_luajit_t  prof_luajit;
 
 /* prof_engine_code_t.frame.  Context: signal handler */
 int prof_luajit_frame(prof_walk_t *w);
+
+/*
+ * The stack of lw->state.  Context: signal handler.
+ */
+
+/*
+ * Sets the borders of the stack.  floor: bytes from its beginning to the
+ * functions of this entry; 0: to the border to C.  Returns 0 if there is no
+ * stack.
+ */
+int prof_luajit_stack(prof_luajit_walk_t *lw, uintptr_t floor);
+
+/* returns whether the slots of the frame with this base can be read */
+int prof_luajit_slot(prof_luajit_walk_t *lw, uintptr_t base);
+
+/* returns the function at a base whose slots can be read, or 0 */
+uintptr_t prof_luajit_function(uintptr_t base);
+
+/*
+ * Returns whether the instruction before pc calls the function whose base is
+ * "base".  If so, *p is the place of the call.
+ */
+int prof_luajit_called(prof_luajit_walk_t *lw, uintptr_t base, uintptr_t pc,
+    prof_luajit_place_t *p);
+
+/*
+ * Adds the functions from *p to the border to C, and sets *p to the next
+ * function.  A base of 0 means that there is no next function.
+ */
+prof_walk_e prof_luajit_functions(prof_luajit_walk_t *lw,
+    prof_luajit_place_t *p);
+
+/* adds a function; its name, and so its key, depends on the next caller */
+void prof_luajit_add(prof_luajit_walk_t *lw, uintptr_t bc, uintptr_t pc);
+
+/*
+ * Set the key of the added function.  The first one takes the caller at *p, the
+ * second one its verified bytecode; 0: the caller is not known.
+ */
+void prof_luajit_caller(prof_luajit_walk_t *lw, const prof_luajit_place_t *p);
+void prof_luajit_named(prof_luajit_walk_t *lw, uintptr_t caller, uintptr_t pc);
 
 /*
  * Verify an address.  If they return 1, the whole structure can be read.

@@ -12,9 +12,6 @@
 #include "scripts/prof_luajit.h"
 
 
-#if (__x86_64__)
-
-
 int
 prof_luajit_is_function(prof_walk_t *w, uintptr_t fn)
 {
@@ -48,6 +45,3 @@ prof_luajit_is_bytecode(prof_walk_t *w, uintptr_t bc)
            && prof_memory_readable(w, bc - LJ_PROTO_SIZE, LJ_PROTO_SIZE)
            && prof_luajit_u8(bc + LJ_PT_GCT) == LJ_GCT_PROTO;
 }
-
-
-#endif

@@ -13,9 +13,6 @@
 #include <string.h>
 
 
-#if (__x86_64__)
-
-
 /* lj_bc.h: operations, which are the lowest byte of an instruction */
 
 #define LJ_BC_ISGE       1
@@ -553,6 +550,3 @@ prof_luajit_line(prof_walk_t *w, uintptr_t bc, uintptr_t pc, uint32_t *line)
                                        : prof_luajit_u32(info);
     return 1;
 }
-
-
-#endif

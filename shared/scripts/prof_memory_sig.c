@@ -11,9 +11,6 @@
 #include <string.h>
 
 
-#if (__x86_64__)
-
-
 /* addresses of a process have 47 bits */
 #define PROF_MEMORY_END  ((uintptr_t) 1 << 47)
 
@@ -80,6 +77,3 @@ prof_memory_page(prof_walk_t *w, uintptr_t page)
 
     return 1;
 }
-
-
-#endif

@@ -71,7 +71,7 @@ int prof_arch_called(uintptr_t pc, uintptr_t *target)
 
 /*
  * Returns whether the eight bytes at the address can be read.  Makes a system
- * call.  Only where PROF_ARCH_SCAN is 1.  In prof_arch_*_sig.c.
+ * call.  In prof_arch_*_sig.c.
  */
 int prof_arch_readable(uintptr_t addr);
 
