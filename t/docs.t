@@ -130,6 +130,11 @@ my ($manual) = slurp('tools/nginx-profile')
 is_deeply([ sort(($manual // '') =~ /B<(\w+)>/g) ], [ sort @formats ],
           'the manual of nginx-profile has all formats');
 
+($manual) = slurp('tools/nginx-profile') =~ /^my \@FORMATS = qw\/ (.*?) \/;/m;
+
+is_deeply([ sort split(/ /, $manual // '') ], [ sort @formats ],
+          'nginx-profile checks for all formats');
+
 
 # links
 

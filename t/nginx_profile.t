@@ -165,6 +165,8 @@ like($out, qr/cannot run "no-such-program"/, 'the message names the command');
 
 # errors
 
+is_wrong(2, qr/^nginx-profile: --format is "gif", it must be "speedscope", .* or/,
+         '-f', 'gif', '-o', "$dir/a.gif");
 is_wrong(2, qr/"\$?.*a\.xyz" has no suffix of a format/, '-o', "$dir/a.xyz");
 is_wrong(2, qr/--mode is "heap", it must be "cpu", "wall" or "object"/,
          '-m', 'heap');

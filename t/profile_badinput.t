@@ -125,7 +125,7 @@ $t->run();
 
 my $arg = 'performance_bar=flamegraph';
 
-my $action = qr/takes "flamegraph" or "record"/;
+my $action = qr/takes "flamegraph", "record" or "help"/;
 my $mode = qr/takes "wall", "cpu" or "object"/;
 my $format = qr/takes "speedscope"(?:, "\w+")+ or "\w+"/;
 my $hz = qr/takes a number from 1 to 10000/;
@@ -263,7 +263,7 @@ for my $uri (qw{ /file/a /return/ /none }) {
     is($r->status(), 400, "$uri: the status is 400");
     is_deeply([ sort map { /^([^:]+)/ } @{$r->{lines}} ],
               [ sort qw/ Server Date Content-Type Content-Length Connection
-                         Cache-Control X-Content-Type-Options / ],
+                         Cache-Control Vary X-Content-Type-Options / ],
               "$uri: the error has only these headers");
     is($r->header('Cache-Control'), 'private, no-store', "$uri, not cached");
     is($r->header('X-Content-Type-Options'), 'nosniff', "$uri, not guessed");

@@ -93,11 +93,11 @@ cmp_ok(time() - $begin, '<', 30,
 is(named($p, 'requests'), 40, 'the profile has the given number of requests');
 is(named($p, 'scope'), 'endpoint', 'the scope is "endpoint"');
 is(named($p, 'title'), '/text', 'the title is the URI');
-like(named($p, 'request_times'), qr/^from \d+ us to \d+ us, mean \d+ us, half /,
+like(named($p, 'request_times'), qr/^from \d+ \S+s to \d+ \S+s, mean \d+ \S+s, half /,
     'the profile has the distribution of the requests\' times');
 
 my ($least, $most, $mean) = named($p, 'request_times')
-                                =~ /(\d+) us to (\d+) us, mean (\d+)/;
+                                =~ /(\d+) \S+s to (\d+) \S+s, mean (\d+)/;
 cmp_ok($least, '<=', $mean, 'the shortest time is at most the mean');
 cmp_ok($mean, '<=', $most, 'the longest time is at least the mean');
 

@@ -2,12 +2,14 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 
-# An error of the console is a page with a link to the console if a browser asks,
-# and plain text, or JSON, for other clients.
+# An error of the console, or of a trigger, is a page if a browser asks, and
+# plain text, or JSON, for other clients.  The action "help" of a trigger has a
+# page as well.
 
 use strict;
 use warnings;
 
+use Digest::SHA qw/ sha256_base64 /;
 use Test::More;
 
 use ProfileTest;
@@ -26,6 +28,17 @@ server {
 
     location /debug/pprof/ {
         profile_console;
+    }
+
+    location /page {
+        profile_endpoint on;
+        return 200 $request_uri;
+    }
+
+    location /closed {
+        profile_endpoint on;
+        profile_allow 192.0.2.1;
+        return 200 $request_uri;
     }
 }
 EOC
@@ -83,3 +96,67 @@ $r = http_get('/debug/pprof/profile?seconds=none', headers => [ $html ]);
 
 is($r->header('Content-Type'), 'text/plain; charset=utf-8',
    'the URLs of Go\'s clients have plain text');
+
+###############################################################################
+
+# triggers
+
+my $trigger = 'performance_bar=flamegraph';
+
+for (['performance_bar=<b>', 400, 'performance_bar takes "flamegraph", "record"'
+                                  . ' or "help"'],
+     [ "$trigger&profile_mod=cpu", 400,
+       'profile_mod is unknown, the nearest name is profile_mode' ],
+     [ "$trigger&profile_Mode=cpu", 400, 'the nearest name is profile_mode' ],
+     [ "$trigger&profile_freq=9", 400, 'is profile_frequency' ],
+     [ "$trigger&profile_frequenzy=9", 400, 'is profile_frequency' ],
+     [ "$trigger&profile_request=9", 400, 'is profile_requests' ],
+     [ "$trigger&profile_<ode=x", 400, 'profile_<ode is unknown' ],
+     [ 'performance_bar=help', 200, "X-Profile: flamegraph; mode=cpu" ])
+{
+    my ($query, $status, $text) = @$_;
+
+    $r = http_get("/page?a=%3C%26&b=\"&$query");
+
+    is($r->status(), $status, "$query: the text has the status $status");
+    is($r->header('Content-Type'), 'text/plain', '... its type is text');
+    like($r->content(), qr/\Q$text\E/, '... it says what is wrong');
+    is($r->header('Vary'), 'Accept', '... caches know that there are two');
+
+    $r = http_get("/page?a=%3C%26&b=\"&$query", headers => [ $html ]);
+
+    is($r->status(), $status, "$query: the page has the status");
+    is($r->header('Content-Type'), 'text/html; charset=utf-8',
+       '... its type is that of a page');
+
+    my $escaped = $text =~ s/</&lt;/gr =~ s/"/&quot;/gr;
+    my ($style) = $r->content() =~ m{<style>(.*?)</style>};
+
+    like($r->content(), qr/<pre>[^<]*\Q$escaped\E/, '... it has the text');
+    like($r->content(), qr/<a href="\?a=%3C%26&amp;b=&quot;/,
+         '... and a link to the page itself');
+    unlike($r->content(), qr/<b>|<ode|\x{fffd}/, '... the text is escaped');
+    like($r->header('Content-Security-Policy'),
+         qr/style-src 'sha256-\Q@{[ sha256_base64($style) ]}\E/,
+         '... its style is permitted');
+}
+
+# arguments of the application, and clients without permission
+
+for my $query ("$trigger&profile_id=1", "$trigger&profile_name=1",
+               "$trigger&profile_interval=1", "$trigger&xprofile_mod=1",
+               "$trigger&profile_" . 'mode' x 300)
+{
+    is(http_get("/page?$query")->status(), 200,
+       substr($query, 0, 50) . ': an argument of the application');
+}
+
+for my $query ('performance_bar=help', "$trigger&profile_mod=cpu") {
+    is(http_get("/closed?$query", headers => [ $html ])->body(),
+       "/closed?$query", "$query: no effect for other clients");
+}
+
+$r = http_get('/page', headers => [ 'X-Profile: help' ]);
+
+like($r->content(), qr/^profile_mode\n/m, 'the header has the action "help"');
+is($r->header('X-Profile-Id'), undef, 'there is no profile of it');

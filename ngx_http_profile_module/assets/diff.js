@@ -19,6 +19,11 @@
     async function start() {
         let diff;
 
+        if (!query.get('a') || !query.get('b')) {
+            c.show('choose', true);
+            return;
+        }
+
         try {
             diff = await c.get('diff.json?' + query);
 

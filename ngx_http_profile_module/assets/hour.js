@@ -77,6 +77,7 @@
         c.show('tools', true);
         c.show('told', true);
         c.show('keys', true);
+        legend();
         c.show('measure', data.wall);
         c.show('measure-label', data.wall);
         measure.value = data.wall && query.get('mode') === 'wall' ? 'wall'
@@ -89,6 +90,24 @@
         } else {
             tell();
         }
+    }
+
+
+    function opacity(use) {
+        return Math.min(1, 0.08 + 0.92 * Math.sqrt(use)).toFixed(3);
+    }
+
+
+    function legend() {
+        document.getElementById('legend').append(
+            ...[0.01, 0.1, 0.25, 0.5, 1].map(use => c.make('span', null,
+                c.svg('svg', { 'aria-hidden': 'true' },
+                      c.svg('rect', { 'width': '100%', 'height': '100%',
+                                      'fill-opacity': opacity(use) })),
+                c.percent(use, 1))),
+            c.make('span', null, c.svg('svg', { 'aria-hidden': 'true' }),
+                   'idle'));
+        c.show('legend', true);
     }
 
 
@@ -121,8 +140,7 @@
 
         const cell = (column, n, row, use) => c.svg('rect', {
             'x': column - columns.first, 'y': row * height + 1, 'width': n,
-            'height': height - 2,
-            'fill-opacity': Math.min(1, 0.08 + 0.92 * Math.sqrt(use)).toFixed(3)
+            'height': height - 2, 'fill-opacity': opacity(use)
         });
 
         c.clear(map, c.svg('svg', {

@@ -45,6 +45,7 @@
 
         document.title = title + ' - profile';
         document.getElementById('title').textContent = title;
+        document.getElementById('title').title = title;
 
         facts();
         formats();
@@ -327,7 +328,7 @@
 
             c.clear(pane, frame('Viewer', `${c.root}viewer/index.html`
                     + `#profileURL=${encodeURIComponent(url)}`
-                    + `&title=${encodeURIComponent(title)}`
+                    + `&title=${encodeURIComponent(short(title))}`
                     + '&view=' + (profile.scope === 'request'
                                   || !profile.scope ? 'time-ordered'
                                                     : 'left-heavy')));
@@ -335,6 +336,13 @@
         } catch (e) {
             c.clear(pane, c.make('p', { class: 'empty' }, e.message));
         }
+    }
+
+
+    /* the viewer draws its title over its buttons */
+
+    function short(text) {
+        return text.length > 60 ? text.slice(0, 59) + '\u2026' : text;
     }
 
 

@@ -332,6 +332,8 @@
             'aria-label': `Select ${p.method} ${p.uri}`
         });
         const pin = c.make('span', { class: 'tag' }, 'pinned');
+        const method = p.method === 'GET' ? null
+            : c.make('span', { class: 'soft narrow' }, p.method + ' ');
         const link = c.make('a', { href: `${c.root}p/${p.id}` },
                             p.uri || p.id);
         const num = (...text) => c.make('td', { class: 'num' }, ...text);
@@ -351,7 +353,7 @@
             c.make('td', null, box),
             c.make('td', null, c.time(p.start)),
             c.make('td', null, p.method),
-            c.make('td', { class: 'uri' }, link, ' ',
+            c.make('td', { class: 'uri', title: p.uri }, method, link, ' ',
                    p.scope && p.scope !== 'request'
                    ? c.make('span', { class: 'tag' }, p.scope) : null,
                    ' ', pin,

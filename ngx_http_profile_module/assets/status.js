@@ -22,6 +22,15 @@
         stalls: 'Longest stalls of the event loop'
     };
 
+    /* names of values that do not explain themselves */
+
+    const labels = {
+        id: 'ID', pid: 'PID', uri: 'URI', njs: 'njs', build_ns: 'Built in',
+        torn: 'Damaged files', refused_signals: 'Foreign signals',
+        max_captures: 'Captures, at most',
+        max_connections: 'Connections, at most', this: 'Answers', kept: 'Kept'
+    };
+
     let timer = 0;
 
     live.addEventListener('change', schedule);
@@ -57,7 +66,7 @@
         const { worker, ...parts } = status;
 
         document.getElementById('version').textContent =
-            `nginx ${worker.version}, told by worker ${worker.pid}`;
+            `nginx ${worker.version}, this is the answer of worker ${worker.pid}`;
 
         const before = wide();
         const left = before.map(e => e.scrollLeft);
@@ -150,10 +159,9 @@
 
     function label(key) {
         const t = key.replace(/_bytes$/, ' memory')
-            .replace(/_(ns|s)$/, '').replace(/_/g, ' ');
+            .replace(/_(ns|ms|s)$/, '').replace(/_/g, ' ');
 
-        return key === 'id' || key === 'pid' || key === 'uri'
-               ? t.toUpperCase() : t.charAt(0).toUpperCase() + t.slice(1);
+        return labels[key] || t.charAt(0).toUpperCase() + t.slice(1);
     }
 
 
@@ -165,8 +173,9 @@
         if (typeof value === 'object') {
             return Array.isArray(value)
                 ? value.map(v => text(key, v)).join(', ')
-                : Object.entries(value).map(([k, v]) =>
-                    `${label(k)} ${text(k, v)}`).join(', ');
+                : Object.entries(value).filter(([, v]) => v !== 0)
+                    .map(([k, v]) => `${label(k)} ${text(k, v)}`).join(', ')
+                  || '0';
         }
 
         if (typeof value !== 'number') {
@@ -179,6 +188,10 @@
 
         if (/(_ns|^wall|^cpu|^running|^waited)$/.test(key)) {
             return c.duration(value);
+        }
+
+        if (/_ms$/.test(key)) {
+            return c.duration(value * 1e6);
         }
 
         if (/(bytes|_size|_used|disk_max)$/.test(key)) {

@@ -23,6 +23,7 @@
 
 
 #include "console/ngx_http_profile_routes.h"
+#include "continuous/ngx_http_profile_continuous.h"
 
 
 /* each line: a name for C, the directory, the file */
@@ -80,6 +81,8 @@ typedef struct {
     ngx_str_t                        text;    /* of an error */
     ngx_uint_t                       status;  /* of an error */
     ngx_uint_t                       viewer;
+    ngx_msec_t                       keep;    /* of the continuous profile; 0
+                                                 if it is off */
     const char                      *name;    /* set by .._profile_page() */
     size_t                           content; /* place of {{:content}} */
 } ngx_http_profile_page_t;
@@ -91,6 +94,7 @@ static void ngx_http_profile_asset_type(ngx_http_profile_asset_t *asset,
     ngx_http_profile_answer_t *answer);
 static void ngx_http_profile_page_init(ngx_http_profile_page_t *page,
     ngx_http_profile_call_t *call);
+static ngx_msec_t ngx_http_profile_page_keep(ngx_http_request_t *r);
 static void ngx_http_profile_page(const char *name,
     ngx_http_profile_page_t *page, prof_buf_t *b);
 static void ngx_http_profile_page_fill(ngx_http_profile_page_t *page,
@@ -99,6 +103,7 @@ static void ngx_http_profile_page_put(ngx_http_profile_page_t *page,
     u_char *name, size_t len, prof_buf_t *b);
 static void ngx_http_profile_page_value(ngx_http_profile_page_t *page,
     u_char *name, size_t len, prof_buf_t *b);
+static void ngx_http_profile_page_time(ngx_msec_t ms, prof_buf_t *b);
 
 
 /* the assembler searches the include path of the compiler */
@@ -298,6 +303,18 @@ ngx_http_profile_page_init(ngx_http_profile_page_t *page,
     page->root.len = ngx_strlen(page->root.data);
     page->id = call->rest;
     page->viewer = plcf->viewer.len != 0;
+    page->keep = ngx_http_profile_page_keep(call->request);
+}
+
+
+static ngx_msec_t
+ngx_http_profile_page_keep(ngx_http_request_t *r)
+{
+    ngx_http_profile_main_conf_t  *pmcf;
+
+    pmcf = ngx_http_get_module_main_conf(r, ngx_http_profile_module);
+
+    return pmcf->continuous ? pmcf->continuous->keep : 0;
 }
 
 
@@ -312,6 +329,7 @@ ngx_http_profile_console_page(ngx_http_request_t *r, u_char *id, prof_buf_t *b)
     page.id.data = id;
     page.id.len = NGX_HTTP_PROFILE_ID_LEN;
     page.viewer = ngx_http_profile_console_viewer(r);
+    page.keep = ngx_http_profile_page_keep(r);
 
     ngx_http_profile_page("profile.html", &page, b);
 }
@@ -411,6 +429,16 @@ ngx_http_profile_page_value(ngx_http_profile_page_t *page, u_char *name,
         return;
     }
 
+    if (ngx_strncmp(name, "hour", len) == 0) {
+        prof_buf_puts(b, page->keep ? "" : " hidden");
+        return;
+    }
+
+    if (ngx_strncmp(name, "keep", len) == 0) {
+        ngx_http_profile_page_time(page->keep, b);
+        return;
+    }
+
     if (ngx_strncmp(name, "id", len) == 0) {
         prof_markup_text(b, (char *) page->id.data, page->id.len,
                          NGX_HTTP_PROFILE_ID_LEN);
@@ -429,4 +457,35 @@ ngx_http_profile_page_value(ngx_http_profile_page_t *page, u_char *name,
     }
 
     prof_buf_puts(b, page->viewer ? "on" : "off");
+}
+
+
+/* "hour", "4 minutes": the largest unit of which the time is a multiple */
+
+static void
+ngx_http_profile_page_time(ngx_msec_t ms, prof_buf_t *b)
+{
+    ngx_uint_t  i, n;
+
+    static const struct {
+        const char  *name;
+        ngx_uint_t   ms;
+    } units[] = {
+        { "day", 86400000 }, { "hour", 3600000 }, { "minute", 60000 },
+        { "second", 1000 }
+    };
+
+    if (ms == 0) {
+        ms = 3600000;
+    }
+
+    for (i = 0; i < 3 && ms % units[i].ms; i++) { /* void */ }
+
+    n = ms / units[i].ms;
+
+    if (n != 1) {
+        prof_buf_printf(b, "%u ", (unsigned) n);
+    }
+
+    prof_buf_printf(b, "%s%s", units[i].name, n == 1 ? "" : "s");
 }

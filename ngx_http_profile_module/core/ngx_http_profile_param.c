@@ -8,6 +8,10 @@
 #include "core/ngx_http_profile_param.h"
 
 
+/* the longest name of a parameter, and some letters too many */
+
+#define NGX_HTTP_PROFILE_PARAM_NAME  16
+
 /* a parser returns a value that is at least 0, or NGX_ERROR */
 
 typedef struct {
@@ -16,6 +20,8 @@ typedef struct {
     ngx_int_t     min;
     ngx_int_t     max;
     const char   *takes;         /* NULL: names of a table */
+    const char   *text;          /* what a trigger gets; NULL: not a trigger's
+                                    parameter */
 } ngx_http_profile_param_t;
 
 
@@ -33,25 +39,28 @@ static ngx_http_profile_param_t
     ngx_http_profile_param_defs[NGX_HTTP_PROFILE_PARAMS] =
 {
     { ngx_string("mode"), ngx_http_profile_parse_mode,
-      0, NGX_MAX_INT_T_VALUE, NULL },
+      0, NGX_MAX_INT_T_VALUE, NULL, "what the profile shows first" },
 
     { ngx_string("format"), ngx_http_profile_parse_format,
-      0, NGX_MAX_INT_T_VALUE, NULL },
+      0, NGX_MAX_INT_T_VALUE, NULL, "the format of the profile" },
 
     { ngx_string("frequency"), ngx_http_profile_parse_number,
-      PROF_FREQUENCY_MIN, PROF_FREQUENCY_MAX, "a number from 1 to 10000" },
+      PROF_FREQUENCY_MIN, PROF_FREQUENCY_MAX, "a number from 1 to 10000",
+      "samples a second" },
 
     { ngx_string("spans"), ngx_http_profile_parse_flag,
-      0, 1, "\"on\" or \"off\"" },
+      0, 1, "\"on\" or \"off\"", "phases, filters and events in the profile" },
 
     { ngx_string("seconds"), ngx_http_profile_parse_seconds,
-      100, 600000, "a number from 0.1 to 600" },
+      100, 600000, "a number from 0.1 to 600",
+      "captures all requests of this location for this time" },
 
     { ngx_string("requests"), ngx_http_profile_parse_number,
-      1, 100000, "a number from 1 to 100000" },
+      1, 100000, "a number from 1 to 100000",
+      "captures this number of requests of this location" },
 
     { ngx_string("interval"), ngx_http_profile_parse_bytes,
-      0, PROF_INTERVAL_MAX, "a size from 0 to 1024m" }
+      0, PROF_INTERVAL_MAX, "a size from 0 to 1024m", NULL }
 };
 
 
@@ -69,6 +78,80 @@ ngx_http_profile_param_find(u_char *name, size_t len)
     }
 
     return n;
+}
+
+
+/*
+ * A name is meant if it is the beginning of the parameter, or if few letters
+ * have to be inserted, deleted or replaced: one in four.
+ */
+
+ngx_uint_t
+ngx_http_profile_param_near(u_char *name, size_t len)
+{
+    size_t       i, k, was, above, row[NGX_HTTP_PROFILE_PARAM_NAME + 1];
+    ngx_str_t   *param;
+    ngx_uint_t   n;
+
+    if (len > NGX_HTTP_PROFILE_PARAM_NAME) {
+        return NGX_HTTP_PROFILE_PARAMS;
+    }
+
+    for (n = 0; n < NGX_HTTP_PROFILE_PARAM_TRIGGERS; n++) {
+        param = &ngx_http_profile_param_defs[n].name;
+
+        if (len >= 3 && len < param->len
+            && ngx_strncasecmp(param->data, name, len) == 0)
+        {
+            break;
+        }
+
+        /* row[k] is the distance of the first k letters of both names */
+
+        for (k = 0; k <= len; k++) {
+            row[k] = k;
+        }
+
+        for (i = 0; i < param->len; i++) {
+            was = row[0]++;
+
+            for (k = 0; k < len; k++) {
+                above = row[k + 1];
+                was += (ngx_tolower(name[k]) != param->data[i]);
+                row[k + 1] = ngx_min(was, ngx_min(above, row[k]) + 1);
+                was = above;
+            }
+        }
+
+        if (row[len] <= ngx_max(param->len, 4) / 4) {
+            break;
+        }
+    }
+
+    return n < NGX_HTTP_PROFILE_PARAM_TRIGGERS ? n : NGX_HTTP_PROFILE_PARAMS;
+}
+
+
+u_char *
+ngx_http_profile_param_help(u_char *p, u_char *last)
+{
+    ngx_uint_t  n;
+
+    for (n = 0; n < NGX_HTTP_PROFILE_PARAM_TRIGGERS; n++) {
+        p = ngx_slprintf(p, last, "profile_%V\n    %s: %s\n",
+                         &ngx_http_profile_param_defs[n].name,
+                         ngx_http_profile_param_defs[n].text,
+                         ngx_http_profile_param_takes(n));
+    }
+
+    return p;
+}
+
+
+const char *
+ngx_http_profile_param_name(ngx_uint_t n)
+{
+    return (const char *) ngx_http_profile_param_defs[n].name.data;
 }
 
 

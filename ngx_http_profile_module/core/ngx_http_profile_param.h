@@ -52,6 +52,18 @@ PROF_HIDDEN_BEGIN
 /* returns the parameter of this name ("mode"), or NGX_HTTP_PROFILE_PARAMS */
 ngx_uint_t ngx_http_profile_param_find(u_char *name, size_t len);
 
+/*
+ * Returns the parameter of a trigger that was probably meant by this name, or
+ * NGX_HTTP_PROFILE_PARAMS.
+ */
+ngx_uint_t ngx_http_profile_param_near(u_char *name, size_t len);
+
+/* returns the name of the parameter; static memory */
+const char *ngx_http_profile_param_name(ngx_uint_t n);
+
+/* writes a text about all parameters of triggers; returns its end */
+u_char *ngx_http_profile_param_help(u_char *p, u_char *last);
+
 /* returns the parsed value, or NGX_ERROR if the parameter does not take it */
 ngx_int_t ngx_http_profile_param_parse(ngx_uint_t n, ngx_str_t *value);
 

@@ -10,6 +10,19 @@
 #include "request/ngx_http_profile_request.h"
 
 
+/* the hash is that of the style */
+
+#define NGX_HTTP_PROFILE_REPLY_STYLE                                          \
+    "body{font:1em/1.5 sans-serif;max-width:50em;margin:2em auto;"            \
+    "padding:0 1em}pre{white-space:pre-wrap}"
+
+#define NGX_HTTP_PROFILE_REPLY_CSP                                            \
+    "default-src 'none'; base-uri 'none'; form-action 'none'; "               \
+    "frame-ancestors 'none'; "                                                \
+    "style-src 'sha256-yoUn5OrheL+N8G2egBj7gIDmxfwTeikjxRSbrMZf0yo='"
+
+
+static ngx_int_t ngx_http_profile_reply_page(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_reply_profile(ngx_http_profile_ctx_t *ctx);
 
 
@@ -21,6 +34,12 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
     r = ctx->request;
 
     ngx_http_profile_reply_clean(r);
+
+    if (ctx->trigger.help || ctx->reply.status != NGX_HTTP_OK) {
+        if (ngx_http_profile_reply_page(ctx) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
 
     r->headers_out.status = ctx->reply.status;
     r->headers_out.content_type = ctx->reply.content_type;
@@ -40,7 +59,8 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
     switch (ctx->reply.status) {
 
     case NGX_HTTP_OK:
-        return ngx_http_profile_reply_profile(ctx);
+        return ctx->trigger.help ? NGX_OK
+                                 : ngx_http_profile_reply_profile(ctx);
 
     case NGX_HTTP_TOO_MANY_REQUESTS:
         return ngx_http_profile_add_text_header(r, "Retry-After", "1");
@@ -48,6 +68,84 @@ ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx)
     default:
         return NGX_OK;
     }
+}
+
+
+/*
+ * A browser gets the text, whose lines end with LF, as a page.  Without memory
+ * a browser gets the text itself.
+ */
+
+static ngx_int_t
+ngx_http_profile_reply_page(ngx_http_profile_ctx_t *ctx)
+{
+    u_char              *p, *next;
+    size_t               len;
+    ngx_str_t           *body, *arg;
+    prof_buf_t           b;
+    ngx_http_request_t  *r;
+
+    static const char  *types[] = { "text/plain", "text/html", NULL };
+
+    r = ctx->request;
+    body = &ctx->reply.body;
+    arg = &ctx->trigger.arg;
+
+    if (ngx_http_profile_add_text_header(r, "Vary", "Accept") != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_profile_accept_type(r, types) != 1) {
+        return NGX_OK;
+    }
+
+    prof_buf_init(&b);
+
+    prof_buf_printf(&b, "<!DOCTYPE html>\n"
+                    "<html lang=\"en\">\n"
+                    "<meta charset=\"utf-8\">\n"
+                    "<meta name=\"viewport\" content=\"width=device-width\">\n"
+                    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                    "<title>%s</title>\n"
+                    "<style>" NGX_HTTP_PROFILE_REPLY_STYLE "</style>\n"
+                    "<main>\n<h1>%s</h1>\n<pre>",
+                    ctx->trigger.help ? "Profiles" : "No profile",
+                    ctx->trigger.help ? "Profiles of a request" : "No profile");
+
+    for (p = body->data; p < body->data + body->len; p = next + 1) {
+        next = ngx_strlchr(p, body->data + body->len, LF);
+
+        prof_markup_text(&b, (char *) p, next - p, next - p);
+        prof_buf_puts(&b, "\n");
+    }
+
+    prof_buf_puts(&b, "</pre>\n<p><a href=\"?");
+    prof_markup_text(&b, (char *) r->args.data, r->args.len, r->args.len);
+    prof_buf_puts(&b, "\">This page without a profile</a>\n");
+
+    if (arg->len && !ctx->trigger.help) {
+        prof_buf_printf(&b, "<p><a href=\"?%.*s=help\">All arguments</a>\n",
+                        (int) arg->len, (char *) arg->data);
+    }
+
+    prof_buf_puts(&b, "</main>\n</html>\n");
+
+    len = b.len;
+    p = prof_buf_failed(&b) ? NULL : ngx_pnalloc(r->pool, len);
+
+    if (p) {
+        ngx_memcpy(p, b.data, len);
+        body->data = p;
+        body->len = len;
+
+        ngx_str_set(&ctx->reply.content_type, "text/html; charset=utf-8");
+    }
+
+    prof_buf_free(&b);
+
+    return p == NULL ? NGX_OK
+           : ngx_http_profile_add_text_header(r, "Content-Security-Policy",
+                                              NGX_HTTP_PROFILE_REPLY_CSP);
 }
 
 

@@ -734,7 +734,8 @@ ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx)
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                        "profile: wrong trigger: %V", &ctx->trigger.error);
 
-        ngx_http_profile_set_error(ctx, NGX_HTTP_BAD_REQUEST,
+        ngx_http_profile_set_error(ctx, ctx->trigger.help
+                                        ? NGX_HTTP_OK : NGX_HTTP_BAD_REQUEST,
                                    &ctx->trigger.error);
         return NGX_OK;
     }

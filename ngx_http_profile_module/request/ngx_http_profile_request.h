@@ -56,6 +56,7 @@ typedef struct {
     ngx_str_t                  error;        /* what is wrong in the trigger */
     ngx_http_profile_params_t  params;
     unsigned                   record:1;     /* not "flamegraph" */
+    unsigned                   help:1;       /* the error is the help */
 } ngx_http_profile_trigger_t;
 
 

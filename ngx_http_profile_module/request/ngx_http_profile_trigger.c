@@ -19,9 +19,16 @@
 #include "store/ngx_http_profile_store.h"
 
 
+/* the length of the help, without names that the configuration sets */
+
+#define NGX_HTTP_PROFILE_HELP  2048
+
+
 static void ngx_http_profile_header_done(void *data);
 static ngx_int_t ngx_http_profile_parse_args(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
+static ngx_int_t ngx_http_profile_not_meant(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *name);
 static ngx_int_t ngx_http_profile_parse_header(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t);
 static ngx_int_t ngx_http_profile_next_pair(u_char **pos, u_char *last,
@@ -37,6 +44,8 @@ static ngx_int_t ngx_http_profile_set_param(ngx_http_request_t *r,
 static ngx_int_t ngx_http_profile_error(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_str_t *name, const char *text,
     const char *takes);
+static ngx_int_t ngx_http_profile_help(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t);
 static void ngx_http_profile_trim(u_char **p, u_char **last);
 static ngx_int_t ngx_http_profile_strip_args(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_strip_uri(ngx_http_profile_ctx_t *ctx);
@@ -47,6 +56,9 @@ static ngx_uint_t ngx_http_profile_split_headers(ngx_http_profile_ctx_t *ctx,
     ngx_list_part_t *runs);
 static ngx_int_t ngx_http_profile_unstrip_headers(ngx_http_profile_ctx_t *ctx);
 
+
+static ngx_str_t  ngx_http_profile_prefix = ngx_string("profile_");
+static ngx_str_t  ngx_http_profile_none = ngx_string("(off)");
 
 /* requests of this worker that came with a trigger header */
 
@@ -260,7 +272,8 @@ ngx_http_profile_parse_args(ngx_http_request_t *r,
         } else {
             n = ngx_http_profile_arg_param(name.data, name.len);
 
-            rc = (n == NGX_HTTP_PROFILE_PARAMS) ? NGX_OK
+            rc = (n == NGX_HTTP_PROFILE_PARAMS)
+                 ? ngx_http_profile_not_meant(r, t, &name)
                  : ngx_http_profile_set_param(r, t, n, &name, &value);
         }
 
@@ -270,6 +283,45 @@ ngx_http_profile_parse_args(ngx_http_request_t *r,
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Returns NGX_OK if the argument is one of the application, which may have
+ * names with the same prefix.
+ */
+
+static ngx_int_t
+ngx_http_profile_not_meant(ngx_http_request_t *r,
+    ngx_http_profile_trigger_t *t, ngx_str_t *name)
+{
+    u_char      *p, meant[64];
+    ngx_uint_t   n;
+
+    n = NGX_HTTP_PROFILE_PARAMS;
+
+    if (name->len > ngx_http_profile_prefix.len
+        && ngx_strncmp(name->data, ngx_http_profile_prefix.data,
+                       ngx_http_profile_prefix.len)
+           == 0)
+    {
+        n = ngx_http_profile_param_near(name->data
+                                        + ngx_http_profile_prefix.len,
+                                        name->len
+                                        - ngx_http_profile_prefix.len);
+    }
+
+    if (n == NGX_HTTP_PROFILE_PARAMS) {
+        return NGX_OK;
+    }
+
+    p = ngx_slprintf(meant, meant + sizeof(meant) - 1, "profile_%s",
+                     ngx_http_profile_param_name(n));
+    *p = '\0';
+
+    return ngx_http_profile_error(r, t, name,
+                                  "is unknown, the nearest name is",
+                                  (const char *) meant);
 }
 
 
@@ -406,18 +458,21 @@ ngx_http_profile_arg_param(u_char *p, size_t len)
 {
     ngx_uint_t  n;
 
-    static ngx_str_t  prefix = ngx_string("profile_");
     static ngx_str_t  alias = ngx_string("stackprof_mode");
 
     if (ngx_http_profile_str_eq(&alias, p, len)) {
         return NGX_HTTP_PROFILE_PARAM_MODE;
     }
 
-    if (len <= prefix.len || ngx_memcmp(p, prefix.data, prefix.len) != 0) {
+    if (len <= ngx_http_profile_prefix.len
+        || ngx_memcmp(p, ngx_http_profile_prefix.data,
+                      ngx_http_profile_prefix.len) != 0)
+    {
         return NGX_HTTP_PROFILE_PARAMS;
     }
 
-    n = ngx_http_profile_param_find(p + prefix.len, len - prefix.len);
+    n = ngx_http_profile_param_find(p + ngx_http_profile_prefix.len,
+                                    len - ngx_http_profile_prefix.len);
 
     return n < NGX_HTTP_PROFILE_PARAM_TRIGGERS ? n : NGX_HTTP_PROFILE_PARAMS;
 }
@@ -431,9 +486,14 @@ ngx_http_profile_set_action(ngx_http_request_t *r,
         return NGX_OK;
     }
 
+    if (ngx_http_profile_str_eq(value, "help", 4)) {
+        return ngx_http_profile_help(r, t);
+    }
+
     if (!ngx_http_profile_str_eq(value, "record", 6)) {
         return ngx_http_profile_error(r, t, name, "takes",
-                                      "\"flamegraph\" or \"record\"");
+                                      "\"flamegraph\", \"record\" or "
+                                      "\"help\"");
     }
 
     t->record = 1;
@@ -468,10 +528,48 @@ ngx_http_profile_set_param(ngx_http_request_t *r,
 }
 
 
-/*
- * Makes the error text for the client.  The name is one that the module knows,
- * so the text contains no other input of the client.
- */
+/* the text takes the place of an error, so it is for the same clients */
+
+static ngx_int_t
+ngx_http_profile_help(ngx_http_request_t *r, ngx_http_profile_trigger_t *t)
+{
+    u_char                       *p, *last;
+    ngx_http_profile_loc_conf_t  *plcf;
+
+    plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
+
+    p = ngx_pnalloc(r->pool, NGX_HTTP_PROFILE_HELP + plcf->arg.len
+                             + plcf->header.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    last = p + NGX_HTTP_PROFILE_HELP + plcf->arg.len + plcf->header.len;
+
+    t->help = 1;
+    t->error.data = p;
+
+    p = ngx_slprintf(p, last, "A trigger in the query is %V=ACTION:\n\n"
+                     "flamegraph\n    the profile replaces the response\n"
+                     "record\n    the response is sent, and the profile is "
+                     "stored for the console\n\n"
+                     "Further arguments:\n\n",
+                     plcf->arg.len ? &plcf->arg : &ngx_http_profile_none);
+
+    p = ngx_http_profile_param_help(p, last);
+
+    p = ngx_slprintf(p, last, "\nThe same in a header:\n\n"
+                     "%V: flamegraph; mode=cpu; format=svg\n",
+                     plcf->header.len ? &plcf->header
+                                      : &ngx_http_profile_none);
+
+    t->error.len = p - t->error.data;
+
+    return NGX_DECLINED;
+}
+
+
+/* makes the error text for the client; nginx's names have no control bytes */
 
 static ngx_int_t
 ngx_http_profile_error(ngx_http_request_t *r, ngx_http_profile_trigger_t *t,

@@ -152,8 +152,9 @@ ngx_http_profile_asker_spread(ngx_http_profile_asker_t *s,
     }
 
     last = ngx_slprintf(text, text + sizeof(text),
-                        "from %uD us to %uD us, mean %uL us, half of them "
-                        "up to %uD us, 90%% up to %uD us, 99%% up to %uD us",
+                        "from %uD \302\265s to %uD \302\265s, mean %uL "
+                        "\302\265s, half of them up to %uD \302\265s, 90%% "
+                        "up to %uD \302\265s, 99%% up to %uD \302\265s",
                         m->times[0], m->times[n - 1], sum / n,
                         m->times[(n - 1) / 2], m->times[(n - 1) * 9 / 10],
                         m->times[(n - 1) * 99 / 100]);

@@ -17,7 +17,7 @@
 #define PROF_ASSET_HASH_page_css                                            \
     "'sha256-rg7qiARtq1p33pjhpmOFtrHawpuLKMsYlmtrcNYhSa0='"
 #define PROF_ASSET_HASH_flame_js                                            \
-    "'sha256-XBSerAgNcybG/IqSqPftVq1T7TwdmagOFBdOAIiPyRg='"
+    "'sha256-ypD/MbkUXnCshwSrg9obbYSqn1kmxBVeqVZCL1xbZOs='"
 #define PROF_ASSET_HASH_page_js                                             \
     "'sha256-u/vup+4gp3JhtjyQrbPyECc2b4ekzLe8IeCP6z92yZY='"
 

@@ -821,7 +821,7 @@
         switch (unit) {
 
         case 'ns':
-            return n < 1e6 ? (n / 1e3).toFixed(1) + ' us'
+            return n < 1e6 ? (n / 1e3).toFixed(1) + ' \u00b5s'
                            : n < 1e10 ? (n / 1e6).toFixed(1) + ' ms'
                                       : (n / 1e9).toFixed(1) + ' s';
 

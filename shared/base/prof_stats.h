@@ -34,8 +34,8 @@
     x(bad_stack,        "stacks that ended at an unreadable address")         \
     x(scanned,          "frames recovered by a stack scan")                   \
     x(turns,            "turns")                                              \
-    x(no_processor_ns,  "nanoseconds in turns without a processor")           \
-    x(blocked_ns,       "nanoseconds in turns blocked in a call")             \
+    x(no_processor_ns,  "time in turns without a processor")                  \
+    x(blocked_ns,       "time in turns blocked in a call")                    \
     x(turns_unsampled,  "turns too short for a sample")                       \
     x(slowdowns,        "times the governor halved the frequency")            \
     x(allocations,      "allocations that were counted, or sampled")          \
@@ -44,10 +44,10 @@
     x(lost_names,       "addresses that the helper for names did not look up") \
     x(lost_scripts,     "script frames whose names did not fit")   \
     x(lost_engine,      "stacks of scripts that could not be read")          \
-    x(untracked_ns,     "nanoseconds in which the request was not tracked")   \
-    x(own_start_ns,     "nanoseconds spent starting the capture")             \
-    x(own_handler_ns,   "nanoseconds spent in the sample handler")            \
-    x(own_fold_ns,      "nanoseconds spent folding samples")
+    x(untracked_ns,     "time in which the request was not tracked")          \
+    x(own_start_ns,     "time to start the capture")                          \
+    x(own_handler_ns,   "time in the sample handler")                         \
+    x(own_fold_ns,      "time to fold samples")
 
 
 typedef struct {

@@ -113,7 +113,7 @@ prof_encode_html_formats(prof_buf_t *b)
     /* the links have no targets before the script has run */
 
     prof_buf_puts(b, "<nav class=\"formats\" aria-label=\"Formats\" hidden>"
-                     "<span>Again as</span>\n");
+                     "<span>Profile again as</span>\n");
 
     for (i = 0; prof_encoders[i]; i++) {
         name = prof_encoders[i]->name;

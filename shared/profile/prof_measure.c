@@ -62,7 +62,7 @@ prof_measure_value(prof_buf_t *b, uint32_t unit, uint64_t n)
     if (unit == PROF_UNIT_NS) {
 
         if (n < 1000000) {
-            prof_buf_printf(b, "%.1f us", n / 1e3);
+            prof_buf_printf(b, "%.1f \302\265s", n / 1e3);
 
         } else if (n < 10000000000) {
             prof_buf_printf(b, "%.1f ms", n / 1e6);

@@ -94,7 +94,7 @@ test_weights(void)
     prof_buf_puts(&b, "|");
     prof_diff_change(&d, 7, 7, &b);
     prof_buf_append(&b, "", 1);
-    is_str(b.data, "+6.0 ms|-3.0 ms|0.0 us", "changes as texts");
+    is_str(b.data, "+6.0 ms|-3.0 ms|0.0 \302\265s", "changes as texts");
     prof_buf_free(&b);
 
     prof_diff_free(&d);

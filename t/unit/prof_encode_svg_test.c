@@ -121,7 +121,7 @@ test_document(void)
                     "late, 0 ring full), truncated: 2<") != NULL,
        "the picture has the samples");
     ok(strstr(text, "CPU clock: 2.5 ms, sum of the stacks: 2.5 ms, the "
-                    "profiler&#39;s own time: 6.7 us<") != NULL,
+                    "profiler&#39;s own time: 6.7 \302\265s<") != NULL,
        "the picture has the clocks");
     ok(strstr(text, "class=\"warn\"") != NULL, "the picture has warnings");
     ok(strstr(text, "<text x=\"18\" y=\"12\">server</text>") != NULL,
@@ -187,7 +187,7 @@ test_empty(void)
     text = document_create(&prof_encode_svg, p);
 
     document_xml(text, "empty");
-    ok(strstr(text, "0 samples, the capture used 0.0 us of CPU time<")
+    ok(strstr(text, "0 samples, the capture used 0.0 \302\265s of CPU time<")
        != NULL, "empty: a line tells that there are no samples");
 
     free(text);
@@ -201,7 +201,7 @@ test_empty(void)
 
     text = document_create(&prof_encode_svg, p);
 
-    ok(strstr(text, ">0 samples, the request used 38.0 us of CPU time: ")
+    ok(strstr(text, ">0 samples, the request used 38.0 \302\265s of CPU time: ")
        != NULL, "0 samples: a line tells the CPU time");
     check_boxes(text, "0 samples");
 

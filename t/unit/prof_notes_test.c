@@ -80,7 +80,7 @@ test_lines(void)
            "Of all time: 0.9% CPU, 0.1% no processor, 99.0% waiting\n"
            "3 samples, 1020 Hz (asked: 1000 Hz), lost: 0, truncated: 0\n"
            "CPU clock: 2.5 ms, sum of the stacks: 2.5 ms, the profiler's own "
-           "time: 6.7 us\n",
+           "time: 6.7 \302\265s\n",
            "a complete profile has no warning");
     free(text);
 
@@ -187,13 +187,13 @@ test_empty(void)
 
     p = fixture_create("empty");
     p->cpu = 38000;
-    check_doubt(p, "! 0 samples, the capture used 38.0 us of CPU time\n",
+    check_doubt(p, "! 0 samples, the capture used 38.0 \302\265s of CPU time\n",
                 "empty");
 
     prof_profile_fact(p, "request", "GET / HTTP/1.1", 14);
     p->stats.turns = 1;
-    check_doubt(p, "! 0 samples, the request used 38.0 us of CPU time: turns "
-                   "are shown as a whole\n", "turns");
+    check_doubt(p, "! 0 samples, the request used 38.0 \302\265s of CPU time: "
+                   "turns are shown as a whole\n", "turns");
 
     prof_profile_destroy(p);
 }
