@@ -35,7 +35,8 @@ static ngx_int_t ngx_http_profile_next_pair(u_char **pos, u_char *last,
     u_char separator, ngx_str_t *name, ngx_str_t *value);
 static ngx_int_t ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t,
     u_char *p, u_char *last);
-static ngx_uint_t ngx_http_profile_arg_param(u_char *p, size_t len);
+static ngx_uint_t ngx_http_profile_arg_param(ngx_str_t *arg, u_char *p,
+    size_t len);
 static ngx_int_t ngx_http_profile_set_action(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_str_t *name, ngx_str_t *value);
 static ngx_int_t ngx_http_profile_set_param(ngx_http_request_t *r,
@@ -270,7 +271,7 @@ ngx_http_profile_parse_args(ngx_http_request_t *r,
                            : ngx_http_profile_set_action(r, t, &name, &value);
 
         } else {
-            n = ngx_http_profile_arg_param(name.data, name.len);
+            n = ngx_http_profile_arg_param(&t->arg, name.data, name.len);
 
             rc = (n == NGX_HTTP_PROFILE_PARAMS)
                  ? ngx_http_profile_not_meant(r, t, &name)
@@ -447,20 +448,28 @@ ngx_http_profile_is_parameter(ngx_http_profile_trigger_t *t, u_char *p,
     len = (eq ? eq : last) - p;
 
     return ngx_http_profile_str_eq(&t->arg, p, len)
-           || ngx_http_profile_arg_param(p, len) != NGX_HTTP_PROFILE_PARAMS;
+           || ngx_http_profile_arg_param(&t->arg, p, len)
+              != NGX_HTTP_PROFILE_PARAMS;
 }
 
 
-/* returns the parameter of this argument, or NGX_HTTP_PROFILE_PARAMS */
+/*
+ * Returns the parameter of this argument, or NGX_HTTP_PROFILE_PARAMS.  GitLab
+ * has the arguments "performance_bar" and "stackprof_mode".  If the trigger has
+ * another name, both belong to GitLab.
+ */
 
 static ngx_uint_t
-ngx_http_profile_arg_param(u_char *p, size_t len)
+ngx_http_profile_arg_param(ngx_str_t *arg, u_char *p, size_t len)
 {
     ngx_uint_t  n;
 
+    static ngx_str_t  name = ngx_string("performance_bar");
     static ngx_str_t  alias = ngx_string("stackprof_mode");
 
-    if (ngx_http_profile_str_eq(&alias, p, len)) {
+    if (ngx_http_profile_str_eq(&alias, p, len)
+        && ngx_http_profile_str_eq(&name, arg->data, arg->len))
+    {
         return NGX_HTTP_PROFILE_PARAM_MODE;
     }
 

@@ -223,9 +223,7 @@ async function walk() {
     out.columns = await page.evaluate(() =>
         Array.from(document.querySelector('.card').querySelectorAll('th'),
                    e => e.textContent));
-    out.losses = await page.evaluate(() =>
-        Array.from(document.querySelectorAll('.card td'), e => e.textContent)
-            .find(text => text.startsWith('Rate ')));
+    out.losses = await page.textContent('.card td.counters');
     await check(page, 'status');
 
     const help = await open('/-/profile/help',
