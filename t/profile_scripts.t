@@ -361,12 +361,15 @@ sub waits {
 
         next if $root ne '[waiting]';
 
-        shift @frames while @frames && $frames[0] =~ /^subrequest /;
-        next if !@frames || $frames[0] !~ $cause;
+        # each of the waits that overlap
 
-        $sum += $stack->[1] / 1e6
-            if grep { join(' > ', @frames) =~ / > \Q$path\E > $_$/ }
-                    @$leaves;
+        for (split / > beside > /, join(' > ', @frames)) {
+            my $wait = s/^(?:subrequest [^>]* > )*//r;
+
+            $sum += $stack->[1] / 1e6
+                if (split / > /, $wait)[0] =~ $cause
+                   && grep { $wait =~ / > \Q$path\E > $_$/ } @$leaves;
+        }
     }
 
     return $sum;

@@ -18,9 +18,42 @@
 
 #define NGX_HTTP_PROFILE_MSEC       1000000
 
+/* the maximum number of pieces; then the earlier waits are final */
+#define NGX_HTTP_PROFILE_PIECES     64
+
+
+/*
+ * The gaps of a request that waits for several events at once.  The event that
+ * ends a gap was awaited since an earlier turn, perhaps beside others.  The
+ * request could not go on before its last event, so the last wait is counted as
+ * a whole; before it the wait that ended when the last one began, and so on.
+ * The other waits took place beside these, and are not counted.
+ */
+
+typedef struct {
+    uint64_t                   since;     /* begin of the turn that began to
+                                             wait */
+    uint64_t                   ready;     /* the event occurred */
+    uint64_t                   begin;     /* of the turn after the gap */
+    uint64_t                   wait;      /* of the gap, without the stall */
+    uint64_t                   stall;
+    ngx_uint_t                 cause;
+} ngx_http_profile_piece_t;
+
+
+struct ngx_http_profile_pieces_s {
+    ngx_uint_t                 n;
+    ngx_http_profile_piece_t   piece[NGX_HTTP_PROFILE_PIECES];
+};
+
 
 static int64_t ngx_http_profile_waited(ngx_http_request_t *r);
 static uint64_t ngx_http_profile_poll_end(uint64_t begin);
+static void ngx_http_profile_account_piece(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready, uint64_t begin);
+static void ngx_http_profile_account_pieces(ngx_http_profile_track_t *tr);
+static void ngx_http_profile_account_critical(ngx_http_profile_track_t *tr,
+    ngx_http_profile_piece_t *first, ngx_http_profile_piece_t *last);
 static uint64_t ngx_http_profile_account_now(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_until(ngx_http_profile_track_t *tr,
     ngx_http_profile_times_t *times, uint64_t now);
@@ -149,6 +182,11 @@ ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
         return;
     }
 
+    if (ngx_http_profile_awaits_more(tr, wake) || tr->pieces) {
+        ngx_http_profile_account_piece(tr, wake, ready, begin);
+        return;
+    }
+
     ready = ngx_max(ready, tr->since);
     ready = ngx_min(ready, begin);
 
@@ -159,6 +197,122 @@ ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
     tr->times.wait += ready - tr->since;
     tr->times.stall += begin - ready;
     tr->since = begin;
+}
+
+
+__attribute__((noinline)) static void
+ngx_http_profile_account_piece(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, uint64_t ready, uint64_t begin)
+{
+    ngx_http_profile_piece_t    piece;
+    ngx_http_profile_pieces_t  *pieces;
+
+    piece.since = wake->since ? wake->since : tr->since;
+    piece.ready = ready;
+    piece.begin = begin;
+
+    ready = ngx_max(ready, tr->since);
+    ready = ngx_min(ready, begin);
+
+    piece.wait = ready - tr->since;
+    piece.stall = begin - ready;
+    piece.cause = ngx_http_profile_observers.waited
+                  ? ngx_http_profile_observers.waited(tr, wake, piece.wait)
+                  : 0;
+
+    tr->times.wait += piece.wait;
+    tr->times.stall += piece.stall;
+    tr->since = begin;
+
+    pieces = tr->pieces;
+
+    if (pieces == NULL) {
+        pieces = ngx_palloc(tr->request->pool,
+                            sizeof(ngx_http_profile_pieces_t));
+        if (pieces == NULL) {
+            return;
+        }
+
+        pieces->n = 0;
+        tr->pieces = pieces;
+    }
+
+    pieces->piece[pieces->n++] = piece;
+
+    if (pieces->n == NGX_HTTP_PROFILE_PIECES
+        || !ngx_http_profile_awaits_more(tr, wake))
+    {
+        ngx_http_profile_account_pieces(tr);
+    }
+}
+
+
+/* no later wait has begun before the last piece, which is on the path */
+
+static void
+ngx_http_profile_account_pieces(ngx_http_profile_track_t *tr)
+{
+    ngx_uint_t                 last, first;
+    ngx_http_profile_piece_t  *piece;
+
+    piece = tr->pieces->piece;
+
+    for (last = tr->pieces->n; last; last = first) {
+
+        first = last - 1;
+
+        while (first && piece[first - 1].begin > piece[last - 1].since) {
+            first--;
+        }
+
+        if (first < last - 1) {
+            ngx_http_profile_account_critical(tr, &piece[first],
+                                              &piece[last - 1]);
+        }
+    }
+
+    tr->pieces->n = 0;
+}
+
+
+/* the pieces before the last one were waits for the last event */
+
+static void
+ngx_http_profile_account_critical(ngx_http_profile_track_t *tr,
+    ngx_http_profile_piece_t *first, ngx_http_profile_piece_t *last)
+{
+    uint64_t                   ns, moved;
+    ngx_http_profile_piece_t  *piece;
+
+    moved = 0;
+
+    for (piece = first; piece < last; piece++) {
+
+        if (tr->waited & (uint32_t) 1 << piece->cause) {
+            tr->waits[piece->cause] -= piece->wait;
+
+            if (tr->waits[piece->cause] == 0) {
+                tr->waited &= ~((uint32_t) 1 << piece->cause);
+            }
+        }
+
+        ns = (last->ready > piece->begin - piece->stall)
+             ? ngx_min(piece->stall,
+                       last->ready - (piece->begin - piece->stall))
+             : 0;
+
+        tr->times.wait += ns;
+        tr->times.stall -= ns;
+
+        moved += piece->wait + ns;
+    }
+
+    if (!(tr->waited & (uint32_t) 1 << last->cause)) {
+        tr->waited |= (uint32_t) 1 << last->cause;
+        tr->waits[last->cause] = 0;
+    }
+
+    tr->waits[last->cause] += moved;
 }
 
 
@@ -439,6 +593,10 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
         ngx_http_profile_account_last(tr, now);
     }
 
+    if (tr->pieces) {
+        ngx_http_profile_account_pieces(tr);
+    }
+
     ngx_http_profile_account_until(tr, &tr->times, now);
     tr->closed = 1;
 
@@ -463,6 +621,11 @@ ngx_http_profile_account_own(ngx_http_profile_track_t *tr, ngx_uint_t waited)
         (void) ngx_http_profile_account_close(tr);
 
     } else {
+
+        if (tr->pieces) {
+            ngx_http_profile_account_pieces(tr);
+        }
+
         ngx_http_profile_account_until(tr, &tr->times, tr->since);
         tr->closed = 1;
     }

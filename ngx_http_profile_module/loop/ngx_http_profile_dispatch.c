@@ -417,6 +417,7 @@ ngx_http_profile_dispatch_turn(ngx_http_profile_track_t *tr, ngx_event_t *ev,
     wake.resolver = (timer && c == NULL)
                     ? ngx_http_profile_query_of(tr->request, ev) : NULL;
     wake.script = NULL;
+    wake.since = (timer && c == NULL) ? ngx_http_profile_loop.awaited : 0;
     wake.timer = timer;
     wake.body = 0;
     wake.found = 0;

@@ -35,6 +35,7 @@ typedef struct ngx_http_profile_run_s    ngx_http_profile_run_t;
 typedef struct ngx_http_profile_track_s  ngx_http_profile_track_t;
 
 typedef struct ngx_http_profile_subrequest_s  ngx_http_profile_subrequest_t;
+typedef struct ngx_http_profile_pieces_s      ngx_http_profile_pieces_t;
 
 /* data of other rooms about a request; this room does not read it */
 
@@ -57,6 +58,7 @@ struct ngx_http_profile_subrequest_s {
     ngx_http_client_body_handler_pt   post_handler;
     struct ngx_http_profile_callbacks_s
                                      *callbacks;   /* of its upstream */
+    uint64_t                          awaited;   /* since when, if "aio" */
     unsigned                          aio:1;
 };
 
@@ -108,6 +110,9 @@ struct ngx_http_profile_track_s {
                                                 room */
 
     uint32_t                      number;    /* in the turn log; 0: none */
+
+    ngx_http_profile_pieces_t    *pieces;    /* waits that overlap, or NULL;
+                                                of this room */
 
     u_char                        described; /* flag: "context" is written */
     u_char                        accounted; /* flag: also without a capture */
@@ -172,6 +177,9 @@ typedef struct {
     void                         *script;    /* coroutine that is resumed, or
                                                 NULL */
     uint64_t                      begin;     /* of the turn */
+    uint64_t                      since;     /* begin of the turn that began to
+                                                wait for this event, or 0: it
+                                                is the last turn */
     unsigned                      timer:1;   /* the event is a timer */
     unsigned                      body:1;    /* the request body is complete */
     unsigned                      found:1;   /* the turn was found after its
@@ -273,9 +281,10 @@ typedef struct {
 
     /*
      * The request has waited; wake is NULL for the time before its first turn.
-     * The request is as it was while it waited.
+     * The request is as it was while it waited.  Returns the index of the cause
+     * in tr->waits, to which the time was added.
      */
-    void        (*waited)(ngx_http_profile_track_t *tr,
+    ngx_uint_t  (*waited)(ngx_http_profile_track_t *tr,
                           ngx_http_profile_wake_t *wake, uint64_t ns);
 
     /* times and tr->place are final; tr->id is empty for a freed request */

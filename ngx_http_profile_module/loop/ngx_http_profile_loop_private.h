@@ -30,6 +30,7 @@ typedef struct {
     uint64_t                      updated;   /* nginx's updated time */
     uint64_t                      since;     /* all time before is charged */
     ngx_msec_t                    due;       /* key of the running timer */
+    uint64_t                      awaited;   /* since when; 0: unknown */
     ngx_msec_t                    earliest;  /* no timer has an earlier key */
     uint64_t                      ready;     /* when the dispatched events were
                                                 ready; for the counters of
@@ -214,6 +215,20 @@ ngx_http_profile_track_t *ngx_http_profile_unlisted_owner(ngx_event_t *ev);
 ngx_uint_t ngx_http_profile_owns(ngx_http_profile_track_t *tr,
     ngx_connection_t *c);
 
+/*
+ * Returns since when the connection of the turn that begins was awaited, or 0:
+ * unknown.  The turn may wait for it again.
+ */
+uint64_t ngx_http_profile_awaited(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake);
+
+/* from the turn that began then, the request waits for its connection c */
+void ngx_http_profile_await(ngx_http_profile_track_t *tr, ngx_connection_t *c,
+    uint64_t begin);
+
+/* the same for a query of a name, by the event of its time limit */
+uint64_t ngx_http_profile_query_awaited(ngx_event_t *ev);
+
 /* returns the event's connection, or NULL if the event is not in an array */
 ngx_connection_t *ngx_http_profile_connection(ngx_event_t *ev);
 
@@ -355,6 +370,21 @@ ngx_http_profile_log_run(ngx_http_profile_run_t *run, uint64_t now)
     if (ngx_http_profile_turn_log.depth) {
         ngx_http_profile_log_leave(run, now);
     }
+}
+
+
+/*
+ * Returns whether the request awaits events beside the one that wakes it.  An
+ * expired timer is not in its events any more.
+ */
+
+PROF_GLUE_INLINE ngx_uint_t
+ngx_http_profile_awaits_more(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake)
+{
+    return tr->nevents || tr->connections.next != tr->connections.prev
+           || (wake->connection == NULL
+               && tr->connections.next != &tr->connections);
 }
 
 

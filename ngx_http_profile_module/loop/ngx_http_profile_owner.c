@@ -47,6 +47,8 @@ struct ngx_http_profile_owned_s {
     uint64_t                   opening_cpu; /* before the request, ns */
     ngx_atomic_uint_t          number;
     void                      *data;        /* connection's, if settled */
+    uint64_t                   awaited;     /* since when: begin of the last
+                                               turn that used it */
     ngx_queue_t                queue;       /* in track->connections */
     unsigned                   client:1;    /* it is track->client */
     unsigned                   settled:1;
@@ -58,6 +60,7 @@ typedef struct {
     ngx_rbtree_node_t          node;        /* key: the event's address */
     ngx_queue_t                queue;       /* in track->events */
     ngx_http_profile_track_t  *track;
+    uint64_t                   awaited;     /* begin of the turn that set it */
     ngx_msec_t                 due;         /* of a query: its time limit */
     size_t                     len;         /* of the name; 0: no query */
     u_char                     name[NGX_HTTP_PROFILE_NAME_LEN];
@@ -348,6 +351,7 @@ ngx_http_profile_own_connection(ngx_http_profile_track_t *tr,
 
     owned->track = tr;
     owned->number = c->number;
+    owned->awaited = tr->since;
     owned->settled = 0;
     owned->foreign = 0;
 
@@ -642,6 +646,57 @@ ngx_http_profile_disown_connection(ngx_http_profile_owned_t *owned)
 }
 
 
+/* code that waits for a connection sets a timer */
+
+PROF_HOT uint64_t
+ngx_http_profile_awaited(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake)
+{
+    uint64_t                   since;
+    ngx_connection_t          *c;
+    ngx_http_profile_owned_t  *owned;
+
+    c = wake->connection;
+    owned = ngx_http_profile_find_owned(c);
+
+    if (owned == NULL || owned->track != tr) {
+        return 0;
+    }
+
+    since = (c->read->timer_set || c->write->timer_set || wake->timer)
+            ? owned->awaited : 0;
+
+    owned->awaited = wake->begin;
+
+    return since;
+}
+
+
+void
+ngx_http_profile_await(ngx_http_profile_track_t *tr, ngx_connection_t *c,
+    uint64_t begin)
+{
+    ngx_http_profile_owned_t  *owned;
+
+    owned = ngx_http_profile_find_owned(c);
+
+    if (owned && owned->track == tr) {
+        owned->awaited = begin;
+    }
+}
+
+
+uint64_t
+ngx_http_profile_query_awaited(ngx_event_t *ev)
+{
+    ngx_http_profile_owned_event_t  *owned;
+
+    owned = ev ? ngx_http_profile_find_event(ev) : NULL;
+
+    return owned ? owned->awaited : 0;
+}
+
+
 PROF_HOT void
 ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 {
@@ -653,6 +708,7 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 
     if (c) {
         ngx_http_profile_own_connection(tr, c);
+        ngx_http_profile_await(tr, c, tr->since);
         return;
     }
 
@@ -684,6 +740,7 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
 
     owned->node.key = (ngx_rbtree_key_t) ev;
     owned->track = tr;
+    owned->awaited = tr->since;
 
     if (query && query->name.len) {
         owned->due = ev->timer.key;
@@ -730,10 +787,12 @@ ngx_http_profile_take_event(ngx_event_t *ev)
     owned = ngx_http_profile_find_event(ev);
 
     if (owned == NULL) {
+        ngx_http_profile_loop.awaited = 0;
         return NULL;
     }
 
     tr = owned->track;
+    ngx_http_profile_loop.awaited = owned->awaited;
     ngx_http_profile_free_event(owned);
 
     return tr;

@@ -63,6 +63,8 @@ static uint64_t ngx_http_profile_ready(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t now);
 static ngx_uint_t ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake);
+static void ngx_http_profile_client_wakes(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake);
 static uint64_t ngx_http_profile_arrived(ngx_http_profile_wake_t *wake,
     uint64_t now);
 static void ngx_http_profile_found_capture(ngx_http_profile_track_t *tr,
@@ -125,6 +127,14 @@ ngx_http_profile_turn(ngx_http_profile_track_t *tr,
     if (wake) {
         wake->begin = run.start;
         ready = ngx_http_profile_ready(tr, wake, run.start);
+
+        if (wake->connection == tr->request->connection) {
+            ngx_http_profile_client_wakes(tr, wake);
+
+        } else if (wake->connection) {
+            wake->since = ngx_http_profile_awaited(tr, wake);
+        }
+
         ngx_http_profile_account_gap(tr, wake, ready, run.start);
 
         if (ngx_http_profile_logs_turns()) {
@@ -566,6 +576,36 @@ ngx_http_profile_only_looks(ngx_http_profile_track_t *tr,
 
 
 /*
+ * What a request does with its client and with its upstream takes turns: the
+ * client does not wait beside the upstream, and from now on the request waits
+ * for both.
+ */
+
+static void
+ngx_http_profile_client_wakes(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake)
+{
+    ngx_http_upstream_t            *u;
+    ngx_http_profile_subrequest_t  *sr;
+
+    for (sr = tr->subrequests; sr; sr = sr->next) {
+
+        /* the request whose response is sent now */
+
+        if (sr->request != wake->connection->data) {
+            continue;
+        }
+
+        u = sr->request->upstream;
+
+        if (u && u->peer.connection && !ngx_http_profile_only_looks(tr, wake)) {
+            ngx_http_profile_await(tr, u->peer.connection, wake->begin);
+        }
+    }
+}
+
+
+/*
  * r->request_body->rest is -1 if nothing was read.  It is 0 if nginx still has
  * to read only the buffer of a stream.
  */
@@ -689,6 +729,10 @@ ngx_http_profile_wrap(ngx_http_profile_track_t *tr)
 
     for (sr = tr->subrequests; sr; sr = sr->next) {
         r = sr->request;
+
+        if (r->aio && (!sr->aio || sr->awaited == 0)) {
+            sr->awaited = tr->since;
+        }
 
         sr->aio = r->aio;
 
@@ -831,6 +875,11 @@ ngx_http_profile_write_event_handler(ngx_http_request_t *r)
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.request = r;
 
+    if (sr->aio) {
+        wake.since = sr->awaited;
+        sr->awaited = 0;
+    }
+
     ngx_http_profile_turn(tr, &wake, (uintptr_t) sr->write_event_handler,
                           ngx_http_profile_write_turn, r);
 }
@@ -879,6 +928,7 @@ ngx_http_profile_resolver_handler(ngx_resolver_ctx_t *rctx)
     ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
     wake.request = r;
     wake.resolver = rctx;
+    wake.since = ngx_http_profile_query_awaited(rctx->event);
 
     ngx_http_profile_turn(tr, &wake, (uintptr_t) sr->resolver_handler,
                           ngx_http_profile_resolver_turn, rctx);

@@ -30,10 +30,8 @@ __attribute__((noinline)) static void ngx_http_profile_count_long(
     ngx_uint_t place, uint64_t wall, uint64_t longest, uint64_t cpu,
     uint64_t stall);
 static ngx_http_profile_cell_t *ngx_http_profile_cell_of(ngx_uint_t place);
-static void ngx_http_profile_waited(ngx_http_profile_track_t *tr,
+static ngx_uint_t ngx_http_profile_waited(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ns);
-static void ngx_http_profile_add_wait(ngx_http_profile_track_t *tr,
-    ngx_uint_t cause, uint64_t ns);
 static void ngx_http_profile_count_waits(ngx_http_profile_cell_t *cell,
     ngx_http_profile_track_t *tr);
 static void ngx_http_profile_observe(ngx_http_profile_histogram_t *h,
@@ -205,20 +203,15 @@ ngx_http_profile_cell_of(ngx_uint_t place)
 }
 
 
-PROF_HOT static void
+PROF_HOT static ngx_uint_t
 ngx_http_profile_waited(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ns)
 {
-    ngx_http_profile_add_wait(tr, wake ? ngx_http_profile_cause_of(tr, wake)
-                                       : NGX_HTTP_PROFILE_CAUSE_HEADER, ns);
-}
+    uint32_t    bit;
+    ngx_uint_t  cause;
 
-
-PROF_HOT static void
-ngx_http_profile_add_wait(ngx_http_profile_track_t *tr, ngx_uint_t cause,
-    uint64_t ns)
-{
-    uint32_t  bit;
+    cause = wake ? ngx_http_profile_cause_of(tr, wake)
+                 : NGX_HTTP_PROFILE_CAUSE_HEADER;
 
     bit = (uint32_t) 1 << cause;
 
@@ -228,6 +221,8 @@ ngx_http_profile_add_wait(ngx_http_profile_track_t *tr, ngx_uint_t cause,
     }
 
     tr->waits[cause] += ns;
+
+    return cause;
 }
 
 

@@ -35,6 +35,7 @@ ngx_http_profile_find_gap(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, uint64_t ready,
     ngx_http_profile_gap_t *gap)
 {
+    gap->since = wake->since;
     gap->ready = ready;
     gap->end = wake->begin;
 
@@ -46,6 +47,7 @@ PROF_HOT void
 ngx_http_profile_first_gap(ngx_http_profile_track_t *tr, uint64_t begin,
     ngx_http_profile_gap_t *gap)
 {
+    gap->since = 0;
     gap->ready = tr->start + tr->times.wait;
     gap->end = begin;
 
@@ -128,6 +130,7 @@ ngx_http_profile_last_gap(ngx_http_profile_track_t *tr)
         return;
     }
 
+    gap.since = 0;
     gap.ready = prof_now();
     gap.end = gap.ready;
 
@@ -179,8 +182,9 @@ void
 ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
     const uintptr_t *script, ngx_uint_t n)
 {
-    uint64_t   ready;
-    uintptr_t  frames[NGX_HTTP_PROFILE_GAP_FRAMES + 2];
+    uint64_t      ready;
+    uintptr_t     frames[NGX_HTTP_PROFILE_GAP_FRAMES + 2];
+    prof_await_t  wait;
 
     if (n) {
         ngx_memcpy(frames, script, n * sizeof(uintptr_t));
@@ -198,7 +202,11 @@ ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
         ready = gap->end;
     }
 
-    prof_capture_gap(c, frames, n, ready);
+    wait.since = gap->since;
+    wait.ready = gap->ready;
+    wait.end = gap->end;
+
+    prof_capture_wait(c, frames, n, &wait, ready);
 
     if (ready < gap->end) {
         ngx_http_profile_busy_gap(c, gap->end);

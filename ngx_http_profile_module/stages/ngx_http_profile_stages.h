@@ -66,6 +66,8 @@ typedef struct {
 
 
 typedef struct {
+    uint64_t                   since;      /* begin of the turn that began to
+                                              wait, 0: the last turn */
     uint64_t                   ready;      /* time of the awaited event */
     uint64_t                   end;
     ngx_http_profile_cause_t   cause;

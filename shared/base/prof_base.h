@@ -87,7 +87,8 @@
 #define PROF_FRAME_TURN        6    /* "[turn]": before the first call in it */
 #define PROF_FRAME_OTHER       7    /* "[other]": there were too many names */
 #define PROF_FRAME_ELIDED      8    /* "[frames left out]": of the middle */
-#define PROF_FRAME_FIXED       9
+#define PROF_FRAME_BESIDE      9    /* "beside": a wait beside another one */
+#define PROF_FRAME_FIXED       10
 #define PROF_FRAME_NAMED       4096
 
 #define prof_frame_is_name(pc)  ((pc) < PROF_FRAME_NAMED)

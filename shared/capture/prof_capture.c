@@ -124,6 +124,7 @@ prof_capture_free(prof_capture_t *c)
         prof_spare_unmap(c->memory, c->memory_size, prof_capture_used(c));
     }
 
+    free(c->beside.waits);
     free(c);
 }
 
@@ -287,13 +288,23 @@ void
 prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
     uint64_t until)
 {
+    prof_capture_wait(c, frames, n, NULL, until);
+}
+
+
+void
+prof_capture_wait(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
+    const prof_await_t *wait, uint64_t until)
+{
     uint32_t  node;
 
     if (until == 0) {
         until = prof_clock(CLOCK_MONOTONIC);
     }
 
-    if (until <= c->counted) {
+    /* a wait that ended in an earlier gap has no gap of its own */
+
+    if (until <= c->counted && (wait == NULL || wait->since == 0)) {
         return;
     }
 
@@ -301,6 +312,14 @@ prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
 
     while (n) {
         node = prof_tree_frame(&c->tree, node, frames[--n], &c->stats);
+    }
+
+    if (wait) {
+        prof_beside_add(&c->beside, wait, c->counted, node);
+    }
+
+    if (until <= c->counted) {
+        return;
     }
 
     prof_capture_add(c, node, PROF_ENTRY_GAP, until - c->counted, 0);

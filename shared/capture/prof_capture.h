@@ -66,6 +66,16 @@ typedef struct {
 } prof_watch_spot_t;
 
 
+/* the time in which the event was awaited that began a turn */
+
+typedef struct {
+    uint64_t     since;         /* begin of the turn that began to wait; 0: it
+                                   is the last turn */
+    uint64_t     ready;         /* the event occurred */
+    uint64_t     end;           /* begin of the turn after the event */
+} prof_await_t;
+
+
 /* what requests of a location wait for; texts are null-terminated */
 
 typedef struct {
@@ -165,6 +175,14 @@ uint32_t prof_capture_coroutine(prof_capture_t *c, const prof_lua_state_t *co,
  */
 void prof_capture_gap(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
     uint64_t until);
+
+/*
+ * Names the cause of the wait, as prof_capture_gap() does, with the time in
+ * which its event was awaited.  If waits overlap, the profile shows the gaps as
+ * the critical waits, with the others beside them (prof_beside.h).
+ */
+void prof_capture_wait(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
+    const prof_await_t *wait, uint64_t until);
 
 /*
  * Adds the time until now as a wait with this frame, and counts it as not

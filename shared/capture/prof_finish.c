@@ -36,6 +36,9 @@ typedef struct {
     prof_draft_t           draft;       /* the first member */
     prof_tree_t            tree;
     prof_heap_t           *heap;        /* NULL: allocations were not counted */
+    prof_beside_t          beside;      /* the waits of the timeline */
+    uint32_t               max;         /* entries of the timeline that fit */
+    uint64_t               end;         /* of the timeline */
     const prof_unwind_t   *unwind;
     prof_traces_t         *traces;      /* NULL: no trace labels */
     uint32_t               labelled;    /* as in the capture */
@@ -63,6 +66,7 @@ static prof_profile_t *prof_finish_create(const char *title, uint32_t nnames);
 static void prof_finish_take(prof_finish_t *f, prof_heap_t *h);
 static void prof_finish_destroy(prof_draft_t *d);
 static int prof_finish_complete(prof_profile_t *p, prof_draft_t *d);
+static void prof_finish_waits(prof_finish_t *f);
 static int prof_finish_start(prof_finish_t *f, uint32_t nodes);
 static int prof_finish_nodes(prof_finish_t *f, const prof_tree_t *tree);
 static int prof_finish_heap(prof_finish_t *f);
@@ -90,7 +94,8 @@ static const prof_fixed_t  prof_finish_fixed[PROF_FRAME_FIXED] = {
     [PROF_FRAME_WAITING] = { PROF_TYPE_WAITING, "[waiting]" },
     [PROF_FRAME_TURN] = { PROF_TYPE_NOTE, "[turn]" },
     [PROF_FRAME_OTHER] = { PROF_TYPE_STAGE, "[other]" },
-    [PROF_FRAME_ELIDED] = { PROF_TYPE_NOTE, "[frames left out]" }
+    [PROF_FRAME_ELIDED] = { PROF_TYPE_NOTE, "[frames left out]" },
+    [PROF_FRAME_BESIDE] = { PROF_TYPE_STAGE, "beside" }
 };
 
 
@@ -125,6 +130,11 @@ prof_capture_finish(prof_capture_t *c, const char *title)
     c->traces = NULL;
 
     f->labelled = c->labelled;
+
+    f->beside = c->beside;
+    f->max = c->timeline.max;
+    f->end = c->counted;
+    memset(&c->beside, 0, sizeof(prof_beside_t));
 
     f->tree = c->tree;
     f->draft.size += c->tree.nnodes
@@ -281,6 +291,7 @@ prof_finish_destroy(prof_draft_t *d)
         prof_heap_free(f->heap);
     }
 
+    free(f->beside.waits);
     free(f->objects);
     free(f->keys);
     free(f->buckets);
@@ -307,6 +318,10 @@ prof_finish_complete(prof_profile_t *p, prof_draft_t *d)
         return PROF_ERROR;
     }
 
+    if (f->beside.n) {
+        prof_finish_waits(f);
+    }
+
     n = f->tree.nnodes + (f->heap ? f->heap->tree.nnodes : 0);
 
     if (prof_finish_start(f, n) != PROF_OK
@@ -321,6 +336,29 @@ prof_finish_complete(prof_profile_t *p, prof_draft_t *d)
     }
 
     return PROF_OK;
+}
+
+
+/* may add nodes and entries to the profile */
+
+static void
+prof_finish_waits(prof_finish_t *f)
+{
+    prof_series_t   *time;
+    prof_entries_t   timeline;
+
+    time = &f->profile->series[PROF_SERIES_TIME];
+
+    timeline.entries = (prof_interval_t *) time->entries;
+    timeline.n = time->n;
+    timeline.max = f->max;
+
+    prof_beside_divide(&f->beside, &f->tree, &timeline, f->end,
+                       &f->profile->stats);
+
+    time->n = timeline.n;
+
+    f->beside.waits = NULL;
 }
 
 

@@ -16,6 +16,7 @@
 
 #include "base/prof_base.h"
 #include "base/prof_stats.h"
+#include "capture/prof_beside.h"
 #include "capture/prof_capture.h"
 #include "capture/prof_entries.h"
 #include "capture/prof_sampler.h"
@@ -36,6 +37,7 @@ typedef struct {
 struct prof_capture_s {
     prof_tree_t           tree;
     prof_entries_t        timeline;
+    prof_beside_t         beside;        /* the waits of the timeline */
     prof_stats_t          stats;
     void                 *memory;
     size_t                memory_size;
