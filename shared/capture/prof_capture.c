@@ -17,7 +17,6 @@
 
 static void prof_capture_touch(void *mem, size_t size);
 static size_t prof_capture_used(const prof_capture_t *c);
-static uintptr_t prof_capture_unnamed(uint32_t type);
 
 
 prof_capture_t *
@@ -102,8 +101,6 @@ prof_capture_end(prof_capture_t *c)
 void
 prof_capture_free(prof_capture_t *c)
 {
-    uint32_t  i;
-
     prof_process_release();
 
     if (c->heap) {
@@ -114,9 +111,7 @@ prof_capture_free(prof_capture_t *c)
         prof_traces_destroy(c->traces);
     }
 
-    for (i = 0; i < c->nnames; i++) {
-        free(c->names[i].text);
-    }
+    prof_words_free(&c->words);
 
     /* NULL: the profile of the capture owns the memory */
 
@@ -217,52 +212,6 @@ prof_capture_idle(prof_capture_t *c, uint64_t no_processor, uint64_t blocked)
 
 
 uintptr_t
-prof_capture_name(prof_capture_t *c, const char *text, size_t len)
-{
-    return prof_capture_typed(c, PROF_TYPE_STAGE, text, len);
-}
-
-
-uintptr_t
-prof_capture_typed(prof_capture_t *c, uint32_t type, const char *text,
-    size_t len)
-{
-    char                 *name;
-    uint32_t              i;
-    prof_capture_name_t  *n;
-
-    for (i = 0; i < c->nnames; i++) {
-        n = &c->names[i];
-
-        if (n->type == type && n->len == len
-            && memcmp(n->text, text, len) == 0)
-        {
-            return PROF_FRAME_FIXED + i;
-        }
-    }
-
-    if (i == PROF_NAMES_MAX) {
-        return prof_capture_unnamed(type);
-    }
-
-    prof_heap_mute();
-    name = strndup(text, len);
-    prof_heap_unmute();
-
-    if (name == NULL) {
-        return prof_capture_unnamed(type);
-    }
-
-    c->names[i].type = type;
-    c->names[i].text = name;
-    c->names[i].len = strlen(name);
-    c->nnames++;
-
-    return PROF_FRAME_FIXED + i;
-}
-
-
-uintptr_t
 prof_capture_script(prof_capture_t *c, const prof_script_t *place)
 {
     return prof_script_key(place, &c->stats);
@@ -274,13 +223,6 @@ prof_capture_coroutine(prof_capture_t *c, const prof_lua_state_t *co,
     uintptr_t *frames, uint32_t max)
 {
     return prof_lua_stack(co, frames, max, &c->stats);
-}
-
-
-static uintptr_t
-prof_capture_unnamed(uint32_t type)
-{
-    return (type == PROF_TYPE_WAITING) ? PROF_FRAME_WAITING : PROF_FRAME_OTHER;
 }
 
 
@@ -297,14 +239,17 @@ prof_capture_wait(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
     const prof_await_t *wait, uint64_t until)
 {
     uint32_t  node;
+    uint64_t  length;
 
     if (until == 0) {
         until = prof_clock(CLOCK_MONOTONIC);
     }
 
+    length = until > c->counted ? until - c->counted : 0;
+
     /* a wait that ended in an earlier gap has no gap of its own */
 
-    if (until <= c->counted && (wait == NULL || wait->since == 0)) {
+    if (length == 0 && (wait == NULL || wait->since == 0)) {
         return;
     }
 
@@ -312,19 +257,20 @@ prof_capture_wait(prof_capture_t *c, const uintptr_t *frames, uint32_t n,
 
     while (n) {
         node = prof_tree_frame(&c->tree, node, frames[--n], &c->stats);
+        prof_words_weigh(&c->words, frames[n], length);
     }
 
     if (wait) {
         prof_beside_add(&c->beside, wait, c->counted, node);
     }
 
-    if (until <= c->counted) {
+    if (length == 0) {
         return;
     }
 
-    prof_capture_add(c, node, PROF_ENTRY_GAP, until - c->counted, 0);
+    prof_capture_add(c, node, PROF_ENTRY_GAP, length, 0);
 
-    c->wall += until - c->counted;
+    c->wall += length;
     c->counted = until;
 }
 

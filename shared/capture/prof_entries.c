@@ -4,6 +4,7 @@
  */
 
 
+#include "base/prof_hash.h"
 #include "capture/prof_entries.h"
 
 #include <stddef.h>
@@ -11,8 +12,14 @@
 
 #define PROF_ENTRIES_BLOCK  4
 
+/* less frequent samples save memory if they are one entry in so many */
+#define PROF_ENTRIES_SHARE  4
 
-static void prof_entries_compact(prof_entries_t *tl, prof_stats_t *st);
+#define PROF_GROUPS_TRIED   8
+
+
+static prof_waiting_t *prof_entries_group(prof_entries_t *tl, uint64_t group);
+static uint32_t prof_entries_compact(prof_entries_t *tl, prof_stats_t *st);
 static void prof_entries_merge(prof_entries_t *tl, prof_interval_t *to,
     const prof_interval_t *from, prof_stats_t *st);
 
@@ -33,6 +40,7 @@ prof_entries_init(prof_entries_t *tl, void *mem, size_t size, uint64_t seed)
     tl->n = 0;
     tl->max = size / sizeof(prof_interval_t);
     tl->random = seed | 1;
+    memset(tl->waiting, 0, sizeof(tl->waiting));
 }
 
 
@@ -56,8 +64,9 @@ prof_entries_add(prof_entries_t *tl, uint32_t node, uint32_t type,
 
     rc = PROF_OK;
 
-    if (tl->n == tl->max) {
-        prof_entries_compact(tl, st);
+    if (tl->n == tl->max
+        && prof_entries_compact(tl, st) >= tl->max / PROF_ENTRIES_SHARE)
+    {
         rc = PROF_LIMIT;
     }
 
@@ -84,6 +93,70 @@ prof_entries_extend(prof_entries_t *tl, uint64_t wall, uint64_t cpu)
 }
 
 
+void
+prof_entries_wait(prof_entries_t *tl, uint64_t group)
+{
+    prof_waiting_t  *w;
+
+    w = prof_entries_group(tl, group);
+
+    if (w->group != group) {
+        w->group = group;
+        w->last = PROF_NONE;
+    }
+
+    if (w->last != tl->n - 1) {
+        tl->entries[tl->n - 1].labels = w->last;
+        w->last = tl->n - 1;
+    }
+}
+
+
+void
+prof_entries_claim(prof_entries_t *tl, uint64_t group, uint32_t node)
+{
+    prof_waiting_t   *w;
+    prof_interval_t  *e;
+
+    w = prof_entries_group(tl, group);
+
+    if (w->group != group) {
+        return;
+    }
+
+    while (w->last != PROF_NONE) {
+        e = &tl->entries[w->last];
+        w->last = e->labels;
+
+        e->node = node;
+        e->type = PROF_ENTRY_SAMPLE;
+        e->labels = PROF_NONE;
+    }
+}
+
+
+/* returns the place of the group, or the one that it may take */
+
+static prof_waiting_t *
+prof_entries_group(prof_entries_t *tl, uint64_t group)
+{
+    uint32_t         i, first;
+    prof_waiting_t  *w;
+
+    first = prof_hash(group) >> 32;
+
+    for (i = first; i < first + PROF_GROUPS_TRIED; i++) {
+        w = &tl->waiting[i % PROF_GROUPS];
+
+        if (w->group == group || w->group == 0) {
+            return w;
+        }
+    }
+
+    return &tl->waiting[first % PROF_GROUPS];
+}
+
+
 uint64_t
 prof_entries_random(prof_entries_t *tl)
 {
@@ -97,13 +170,20 @@ prof_entries_random(prof_entries_t *tl)
 }
 
 
-static void
+/* returns the number of entries that were samples */
+
+static uint32_t
 prof_entries_compact(prof_entries_t *tl, prof_stats_t *st)
 {
-    uint32_t          i, j, n;
+    uint32_t          i, j, n, samples;
     prof_interval_t  *ran, *waited, e;
 
+    /* the lists end, since the entries move */
+
+    memset(tl->waiting, 0, sizeof(tl->waiting));
+
     n = 0;
+    samples = 0;
 
     for (i = 0; i < tl->n; i += PROF_ENTRIES_BLOCK) {
 
@@ -113,6 +193,8 @@ prof_entries_compact(prof_entries_t *tl, prof_stats_t *st)
         for (j = i; j < tl->n && j < i + PROF_ENTRIES_BLOCK; j++) {
 
             e = tl->entries[j];
+            e.labels = PROF_NONE;
+            samples += (e.count != 0);
 
             if (e.type == PROF_ENTRY_GAP) {
 
@@ -138,6 +220,8 @@ prof_entries_compact(prof_entries_t *tl, prof_stats_t *st)
     }
 
     tl->n = n;
+
+    return samples;
 }
 
 
@@ -158,7 +242,7 @@ prof_entries_merge(prof_entries_t *tl, prof_interval_t *to,
     to->wall = sum;
     to->cpu += from->cpu;
 
-    if (from->type == PROF_ENTRY_SAMPLE) {
+    if (from->count) {
         st->thinned++;
     }
 }

@@ -51,8 +51,7 @@ typedef struct {
     uint32_t              *buckets;     /* hash of keys -> frame */
     uint32_t               mask;
 
-    uint32_t               nnames;
-    prof_capture_name_t    names[];
+    prof_words_t           words;
 } prof_finish_t;
 
 
@@ -62,7 +61,7 @@ typedef struct {
 } prof_fixed_t;
 
 
-static prof_profile_t *prof_finish_create(const char *title, uint32_t nnames);
+static prof_profile_t *prof_finish_create(const char *title);
 static void prof_finish_take(prof_finish_t *f, prof_heap_t *h);
 static void prof_finish_destroy(prof_draft_t *d);
 static int prof_finish_complete(prof_profile_t *p, prof_draft_t *d);
@@ -106,7 +105,7 @@ prof_capture_finish(prof_capture_t *c, const char *title)
     prof_series_t   *time;
     prof_profile_t  *p;
 
-    p = prof_finish_create(title, c->nnames);
+    p = prof_finish_create(title);
     if (p == NULL) {
         return NULL;
     }
@@ -122,9 +121,8 @@ prof_capture_finish(prof_capture_t *c, const char *title)
 
     f = (prof_finish_t *) p->draft;
 
-    memcpy(f->names, c->names, c->nnames * sizeof(prof_capture_name_t));
-    f->nnames = c->nnames;
-    c->nnames = 0;
+    f->words = c->words;
+    memset(&c->words, 0, sizeof(prof_words_t));
 
     f->traces = c->traces;
     c->traces = NULL;
@@ -172,7 +170,7 @@ prof_heap_finish(prof_heap_t *h, const char *title)
 
     prof_heap_mute();
 
-    p = prof_finish_create(title, 0);
+    p = prof_finish_create(title);
 
     if (p) {
         p->mode = PROF_MODE_OBJECT;
@@ -218,10 +216,10 @@ prof_draft_addresses(prof_profile_t *p, const uintptr_t *pcs, uint32_t n,
 }
 
 
-/* makes a draft without samples, with space for names */
+/* makes a draft without samples */
 
 static prof_profile_t *
-prof_finish_create(const char *title, uint32_t nnames)
+prof_finish_create(const char *title)
 {
     prof_finish_t        *f;
     prof_profile_t       *p;
@@ -239,7 +237,7 @@ prof_finish_create(const char *title, uint32_t nnames)
         return NULL;
     }
 
-    f = calloc(1, sizeof(prof_finish_t) + nnames * sizeof(prof_capture_name_t));
+    f = calloc(1, sizeof(prof_finish_t));
     if (f == NULL) {
         prof_unwind_release(unwind);
         prof_profile_destroy(p);
@@ -274,14 +272,11 @@ prof_finish_take(prof_finish_t *f, prof_heap_t *h)
 static void
 prof_finish_destroy(prof_draft_t *d)
 {
-    uint32_t        i;
     prof_finish_t  *f;
 
     f = (prof_finish_t *) d;
 
-    for (i = 0; i < f->nnames; i++) {
-        free(f->names[i].text);
-    }
+    prof_words_free(&f->words);
 
     if (f->traces) {
         prof_traces_destroy(f->traces);
@@ -331,9 +326,7 @@ prof_finish_complete(prof_profile_t *p, prof_draft_t *d)
         return PROF_ERROR;
     }
 
-    if (f->labelled) {
-        prof_finish_labels(f);
-    }
+    prof_finish_labels(f);
 
     return PROF_OK;
 }
@@ -497,7 +490,10 @@ prof_finish_allocs(prof_series_t *s, const prof_heap_t *h, uint32_t base)
 }
 
 
-/* replaces the numbers of names and traces in entries by sets of labels */
+/*
+ * Replaces the numbers of names and traces in entries by sets of labels.  In
+ * captures without labels, entries that still wait for a sample have a number.
+ */
 
 static void
 prof_finish_labels(prof_finish_t *f)
@@ -512,7 +508,8 @@ prof_finish_labels(prof_finish_t *f)
         e = prof_series_entry(s, i);
 
         if (e->labels != PROF_NONE) {
-            e->labels = prof_finish_set(f, e->labels);
+            e->labels = f->labelled ? prof_finish_set(f, e->labels)
+                                    : PROF_NONE;
         }
     }
 }
@@ -532,14 +529,14 @@ prof_finish_set(const prof_finish_t *f, uint32_t label)
     trace = label >> PROF_LABEL_TRACE;
     set = PROF_NONE;
 
-    if (thread < f->nnames) {
-        set = prof_profile_labels(p, set, "thread", f->names[thread].text,
+    if (thread < f->words.n) {
+        set = prof_profile_labels(p, set, "thread", f->words.words[thread].text,
                                   NULL);
     }
 
-    if (location < f->nnames) {
-        set = prof_profile_labels(p, set, "location", f->names[location].text,
-                                  NULL);
+    if (location < f->words.n) {
+        set = prof_profile_labels(p, set, "location",
+                                  f->words.words[location].text, NULL);
     }
 
     return trace ? prof_traces_labels(f->traces, trace, p, set) : set;
@@ -638,11 +635,13 @@ prof_finish_address(prof_finish_t *f, prof_frame_t *frame, uint64_t key)
 static int
 prof_finish_name(const prof_finish_t *f, prof_frame_t *frame, uintptr_t pc)
 {
-    const char  *name;
+    const char         *name;
+    const prof_word_t  *word;
 
-    if (pc >= PROF_FRAME_FIXED && pc - PROF_FRAME_FIXED < f->nnames) {
-        frame->type = f->names[pc - PROF_FRAME_FIXED].type;
-        name = f->names[pc - PROF_FRAME_FIXED].text;
+    if (pc - PROF_FRAME_FIXED < f->words.n) {
+        word = &f->words.words[pc - PROF_FRAME_FIXED];
+        frame->type = word->type;
+        name = word->text;
 
     } else {
         pc = pc < PROF_FRAME_FIXED ? pc : PROF_FRAME_BAD_STACK;

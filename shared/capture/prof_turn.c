@@ -13,6 +13,15 @@
  * length of the turn and of each span, on both clocks, whatever was lost or
  * slowed down.
  *
+ * Many segments are shorter than the period.  So segments without a sample wait
+ * for the next sample in the same spans, also in a later turn, and get its
+ * stack.  A function has the share of its spans' time that it has of their
+ * samples.
+ *
+ * Borders cost time.  When they cost too much, most borders are merged: nothing
+ * is read or added there.  The time since the last sample, whose spans are then
+ * not known, belongs to the next sample.
+ *
  * A sample that found the thread waiting in a system call may be the last one
  * for a while (prof_sampler.h).  The time after it in which the thread used no
  * CPU time belongs to the wait, and the rest belongs to the code that ran
@@ -38,9 +47,23 @@
 /* ns; clocks may differ by less than this although the thread ran */
 #define PROF_IDLE_NS      20000
 
+/*
+ * Borders may cost one part in PROF_BORDERS_SHARE of the CPU time, after
+ * PROF_BORDERS_FREE_NS for the borders of small requests.  A border that took
+ * longer than PROF_BORDER_MAX_NS was preempted.
+ */
+
+#define PROF_BORDERS_SHARE    50
+#define PROF_BORDERS_FREE_NS  200000
+#define PROF_BORDER_MAX_NS    2000
+
+/* ns; the parts of a border that are not measured: its callers, the clocks */
+#define PROF_BORDER_REST_NS   100
+
 #define prof_barrier()  __asm__ volatile ("" ::: "memory")
 
 
+static void prof_turn_push(prof_turn_t *turn, uintptr_t frame);
 static void prof_turn_start(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_renew(prof_sampler_t *s);
 static void prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
@@ -48,11 +71,14 @@ static void prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
 static void prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_idle(prof_turn_t *turn);
 static void prof_turn_border(prof_sampler_t *s, prof_turn_t *turn);
-static void prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn);
+static int prof_turn_merges(prof_capture_t *c);
+static void prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn,
+    int merge);
 static uint64_t prof_turn_cpu(prof_sampler_t *s, prof_turn_t *turn,
     uint64_t wall);
 static void prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn,
-    uint64_t wall, uint64_t cpu);
+    uint64_t wall, uint64_t cpu, int merge);
+static uint64_t prof_turn_group(prof_turn_t *turn, uint32_t root);
 static void prof_turn_unsampled(prof_turn_t *turn, uint32_t root,
     uint64_t wall, uint64_t cpu);
 static uint64_t prof_turn_waited(prof_capture_t *c, uint64_t wall,
@@ -88,13 +114,13 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     turn.outer.top = (uintptr_t) __builtin_frame_address(0);
     turn.outer.nspans = 0;
 
-    if (prof_frame_is_name(what)) {
-        turn.outer.spans[turn.outer.nspans++] = what;
-    }
-
     s->turn = &turn;
 
     if (c) {
+        if (prof_frame_is_name(what)) {
+            prof_turn_push(&turn, what);
+        }
+
         prof_turn_start(s, &turn);
     }
 
@@ -102,6 +128,10 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
 
     if (turn.capture) {
         prof_turn_stop(s, &turn);
+
+        if (turn.outer.nspans) {
+            prof_words_open(&turn.capture->words, turn.outer.spans[0], 0);
+        }
     }
 
     s->turn = prev;
@@ -130,7 +160,7 @@ prof_turn_take(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     turn->outer.nspans = 0;
 
     if (prof_frame_is_name(what)) {
-        turn->outer.spans[turn->outer.nspans++] = what;
+        prof_turn_push(turn, what);
     }
 
     c->stats.turns++;
@@ -215,9 +245,17 @@ prof_span_begin(prof_sampler_t *s, prof_capture_t *c, uintptr_t frame)
     }
 
     prof_turn_border(s, turn);
-    turn->outer.spans[turn->outer.nspans++] = frame;
+    prof_turn_push(turn, frame);
 
     return 1;
+}
+
+
+static void
+prof_turn_push(prof_turn_t *turn, uintptr_t frame)
+{
+    turn->outer.spans[turn->outer.nspans++] = frame;
+    prof_words_open(&turn->capture->words, frame, 1);
 }
 
 
@@ -234,6 +272,7 @@ prof_span_end(prof_sampler_t *s, prof_capture_t *c)
 
     prof_turn_border(s, turn);
     turn->outer.nspans--;
+    prof_words_open(&c->words, turn->outer.spans[turn->outer.nspans], 0);
 }
 
 
@@ -293,6 +332,7 @@ prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
 
     turn->idle = (int64_t) (c->running - c->cpu);
     turn->samples = 0;
+    turn->merged = 0;
     turn->wall = c->counted;
     turn->cpu = cpu;
     turn->read = turn->wall;
@@ -338,7 +378,7 @@ prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn)
         c->rest = c->period;
     }
 
-    prof_turn_segment(s, turn);
+    prof_turn_segment(s, turn, 0);
 
     if (turn->samples == 0) {
         c->stats.turns_unsampled++;
@@ -392,14 +432,35 @@ prof_turn_idle(prof_turn_t *turn)
 static void
 prof_turn_border(prof_sampler_t *s, prof_turn_t *turn)
 {
+    int              sampled, merge;
+    uint64_t         own;
+    prof_capture_t  *c;
+
+    c = turn->capture;
+    sampled = (prof_ring_peek(&s->ring) != NULL);
+    merge = (s->wait == 0 && prof_turn_merges(c));
+
+    if (!sampled && s->wait == 0 && (merge || turn->merged)) {
+        turn->merged = 1;
+        c->stats.merged_stages++;
+        return;
+    }
+
     s->armed = 0;
     prof_barrier();
 
-    turn->capture->period = s->period;
+    c->period = s->period;
+    own = c->stats.own_fold_ns;
 
-    prof_turn_segment(s, turn);
+    prof_turn_segment(s, turn, merge);
 
-    s->period = turn->capture->period;
+    if (!sampled) {
+        own = c->stats.own_fold_ns - own;
+        c->borders += PROF_BORDER_REST_NS
+                      + (own < PROF_BORDER_MAX_NS ? own : PROF_BORDER_MAX_NS);
+    }
+
+    s->period = c->period;
 
     if (s->wait) {
         prof_sampler_resume(s, turn->wall);
@@ -410,28 +471,58 @@ prof_turn_border(prof_sampler_t *s, prof_turn_t *turn)
 }
 
 
-static void
-prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn)
+/* returns whether the borders have cost more than their share */
+
+static int
+prof_turn_merges(prof_capture_t *c)
 {
-    uint64_t         wall, cpu;
+    if (c->borders < PROF_BORDERS_FREE_NS) {
+        return 0;
+    }
+
+    if (c->borders * PROF_BORDERS_SHARE > c->cpu - c->bordered) {
+        return 1;
+    }
+
+    c->borders = 0;
+    c->bordered = c->cpu;
+
+    return 0;
+}
+
+
+/*
+ * Ends the segment, and begins the next one: at its last sample if borders go
+ * on to be merged, so that long stages do not get more than their share.
+ */
+
+static void
+prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn, int merge)
+{
+    uint32_t         i;
+    uint64_t         now, wall, cpu;
     prof_capture_t  *c;
 
     c = turn->capture;
+    wall = turn->wall;
+    cpu = turn->cpu;
 
-    wall = prof_clock(CLOCK_MONOTONIC);
-    cpu = prof_turn_cpu(s, turn, wall);
+    now = prof_clock(CLOCK_MONOTONIC);
 
-    prof_turn_fold(s, turn, wall, cpu);
+    prof_turn_fold(s, turn, now, prof_turn_cpu(s, turn, now), merge);
 
-    c->counted = wall;
-    c->wall += wall - turn->wall;
-    c->running += wall - turn->wall;
-    c->cpu += cpu - turn->cpu;
+    c->counted = turn->wall;
+    c->wall += turn->wall - wall;
+    c->running += turn->wall - wall;
+    c->cpu += turn->cpu - cpu;
 
-    turn->wall = wall;
-    turn->cpu = cpu;
+    for (i = 0; i < turn->outer.nspans; i++) {
+        prof_words_weigh(&c->words, turn->outer.spans[i], turn->wall - wall);
+    }
 
-    c->stats.own_fold_ns += prof_clock(CLOCK_MONOTONIC) - wall;
+    turn->merged = merge;
+
+    c->stats.own_fold_ns += prof_clock(CLOCK_MONOTONIC) - now;
 }
 
 
@@ -455,24 +546,30 @@ prof_turn_cpu(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall)
 
 static void
 prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
-    uint64_t cpu)
+    uint64_t cpu, int merge)
 {
     int              waited;
     uint32_t         node, root;
-    uint64_t         last_wall, last_cpu;
+    uint64_t         group;
     prof_marks_t     marks;
     prof_sample_t   *sample;
     prof_capture_t  *c;
 
     c = turn->capture;
-    last_wall = turn->wall;
-    last_cpu = turn->cpu;
     root = prof_fold_outer(&c->tree, &turn->outer, &c->stats);
+    group = prof_turn_group(turn, root);
 
     sample = prof_ring_peek(&s->ring);
 
     if (sample == NULL) {
-        prof_turn_unsampled(turn, root, wall - last_wall, cpu - last_cpu);
+        prof_turn_unsampled(turn, root, wall - turn->wall, cpu - turn->cpu);
+
+        if (wall - turn->wall < s->period) {
+            prof_entries_wait(&c->timeline, group);
+        }
+
+        turn->wall = wall;
+        turn->cpu = cpu;
         return;
     }
 
@@ -484,24 +581,28 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
 
         prof_marks_stack(&marks, sample);
 
-        if (sample->cpu < last_cpu) {
-            sample->cpu = last_cpu;
+        if (sample->cpu < turn->cpu) {
+            sample->cpu = turn->cpu;
         }
 
         node = prof_fold(&c->tree, root, sample, PROF_FRAME_TURN, &c->stats);
 
         if (waited && sample->state == PROF_SAMPLE_WOKE) {
-            last_wall += prof_turn_waited(c, sample->wall - last_wall,
-                                          sample->cpu - last_cpu);
+            turn->wall += prof_turn_waited(c, sample->wall - turn->wall,
+                                           sample->cpu - turn->cpu);
         }
 
-        prof_capture_add(c, node, PROF_ENTRY_SAMPLE, sample->wall - last_wall,
-                         sample->cpu - last_cpu);
+        prof_capture_add(c, node, PROF_ENTRY_SAMPLE, sample->wall - turn->wall,
+                         sample->cpu - turn->cpu);
 
         waited = (sample->state == PROF_SAMPLE_WAITED);
 
-        last_wall = sample->wall;
-        last_cpu = sample->cpu;
+        if (!waited) {
+            prof_entries_claim(&c->timeline, group, node);
+        }
+
+        turn->wall = sample->wall;
+        turn->cpu = sample->cpu;
         turn->samples++;
 
         prof_ring_pop(&s->ring, sample);
@@ -509,13 +610,41 @@ prof_turn_fold(prof_sampler_t *s, prof_turn_t *turn, uint64_t wall,
 
     prof_marks_end(&marks);
 
-    if (waited && cpu - last_cpu >= s->period) {
-        last_wall += prof_turn_waited(c, wall - last_wall, cpu - last_cpu);
-        prof_turn_unsampled(turn, root, wall - last_wall, cpu - last_cpu);
+    if (merge) {
         return;
     }
 
-    prof_entries_extend(&c->timeline, wall - last_wall, cpu - last_cpu);
+    if (waited && cpu - turn->cpu >= s->period) {
+        turn->wall += prof_turn_waited(c, wall - turn->wall, cpu - turn->cpu);
+        prof_turn_unsampled(turn, root, wall - turn->wall, cpu - turn->cpu);
+
+    } else {
+        prof_entries_extend(&c->timeline, wall - turn->wall, cpu - turn->cpu);
+    }
+
+    turn->wall = wall;
+    turn->cpu = cpu;
+}
+
+
+/*
+ * Samples of a group have the same spans.  If borders were merged, only their
+ * outermost span is the same.
+ */
+
+static uint64_t
+prof_turn_group(prof_turn_t *turn, uint32_t root)
+{
+    if (turn->outer.nspans == 0) {
+        return (uint64_t) 1 << 63 | turn->what << 1 | turn->merged;
+    }
+
+    if (turn->merged) {
+        root = prof_tree_frame(&turn->capture->tree, PROF_NONE,
+                               turn->outer.spans[0], &turn->capture->stats);
+    }
+
+    return ((uint64_t) root + 1) << 1 | turn->merged;
 }
 
 

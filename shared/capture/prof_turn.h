@@ -25,13 +25,32 @@
 #include "stacks/prof_tree.h"
 
 
-#define PROF_NAMES_MAX  256
+#define PROF_WORDS_RECENT  16
+
+/* the name of a stage, a wait, or a part of one */
 
 typedef struct {
-    uint32_t              type;          /* prof_type_e of the frame */
-    char                 *text;
+    char                 *text;          /* NULL: the place is free */
     size_t                len;
-} prof_capture_name_t;
+    uint32_t              type;          /* prof_type_e of the frame */
+    uint32_t              open;          /* spans that are open now */
+    uint64_t              used;          /* number of the last use */
+    uint64_t              weight;        /* ns of wall time */
+} prof_word_t;
+
+
+typedef struct {
+    prof_word_t          *words;         /* the frame of the first one is
+                                            PROF_FRAME_FIXED */
+    uint16_t             *index;         /* hash of texts; 0 is free, others are
+                                            the word + 1 */
+    uint32_t              n;
+    uint32_t              allocated;
+    uint32_t              mask;
+    uint32_t              next;          /* no word before it is free */
+    uint64_t              uses;
+    uint16_t              recent[PROF_WORDS_RECENT];
+} prof_words_t;
 
 
 struct prof_capture_s {
@@ -53,9 +72,10 @@ struct prof_capture_s {
     uint64_t              wall;
     uint64_t              running;
     uint64_t              cpu;
+    uint64_t              borders;       /* ns; cost of borders of spans */
+    uint64_t              bordered;      /* "cpu" when "borders" was 0 */
 
-    uint32_t              nnames;
-    prof_capture_name_t   names[PROF_NAMES_MAX];
+    prof_words_t          words;
 
     prof_traces_t        *traces;        /* NULL: no trace labels */
     uint32_t              labelled;      /* "labels" of entries are those of
@@ -82,6 +102,7 @@ struct prof_turn_s {
     int64_t          idle;          /* of the capture at the start: running
                                        time minus CPU time */
     uint64_t         samples;       /* samples folded in the turn */
+    uint32_t         merged;        /* the segment contains borders */
     prof_outer_t     outer;
 };
 
@@ -94,6 +115,14 @@ void prof_capture_resume(prof_capture_t *c);
 /* works as prof_capture_name() for frames that are not stages */
 uintptr_t prof_capture_typed(prof_capture_t *c, uint32_t type,
     const char *text, size_t len);
+
+/* a span with this frame begins or ends */
+void prof_words_open(prof_words_t *w, uintptr_t frame, int open);
+
+/* adds the wall time of a frame, which may be no name */
+void prof_words_weigh(prof_words_t *w, uintptr_t frame, uint64_t wall);
+
+void prof_words_free(prof_words_t *w);
 
 /* adds to the timeline; samples less often when the timeline is full */
 void prof_capture_add(prof_capture_t *c, uint32_t node, uint32_t type,

@@ -28,6 +28,9 @@
 
 #define TEST_FORGED  1000
 #define TEST_SPANS   1000
+#define TEST_NAMES   8000
+#define TEST_STORM   200000
+#define TEST_TURNS   5000
 
 
 typedef struct {
@@ -67,6 +70,9 @@ static void test_taken(prof_sampler_t *s);
 static void test_end_in_turn(prof_sampler_t *s);
 static void test_kinds_of_names(prof_profile_t *p);
 static void test_names(prof_sampler_t *s);
+static uint64_t test_waited(const prof_profile_t *p, const char *name);
+static void test_names_job(void *data);
+static void test_many_names(prof_sampler_t *s);
 static void test_interrupted_job(void *data);
 static void test_interrupted(prof_sampler_t *s);
 static void test_spans_job(void *data);
@@ -75,6 +81,13 @@ static uint64_t test_in_spans(const prof_profile_t *p, const char *outer,
 static void test_spans(prof_sampler_t *s);
 static void test_spans_brief(void *data);
 static void test_brief_spans(prof_sampler_t *s);
+static void test_around(uint64_t n);
+static void test_inside(uint64_t n);
+static double test_truth(int times, uint64_t n);
+static void test_storm_job(void *data);
+static void test_storm(prof_sampler_t *s);
+static void test_proxy_job(void *data);
+static void test_many_turns(prof_sampler_t *s);
 static void test_long_capture(prof_sampler_t *s);
 static void test_forge(void *data);
 static void test_foreign_signal(prof_sampler_t *s);
@@ -86,6 +99,7 @@ static void test_allocating_handler(int signo);
 
 static test_clock_pt      test_clock;
 static volatile int       test_cpu_reads;
+static volatile int       test_reads;
 static volatile int       test_allocations;
 static volatile uint64_t  test_sink;
 
@@ -135,6 +149,7 @@ free(void *p)
 int
 clock_gettime(clockid_t id, struct timespec *ts)
 {
+    test_reads++;
     test_cpu_reads += (id == CLOCK_THREAD_CPUTIME_ID);
 
     return test_clock(id, ts);
@@ -645,8 +660,6 @@ test_kinds_of_names(prof_profile_t *p)
 static void
 test_names(prof_sampler_t *s)
 {
-    int              i;
-    char             name[32];
     uintptr_t        a, b;
     prof_profile_t  *p;
     prof_capture_t  *c;
@@ -659,14 +672,7 @@ test_names(prof_sampler_t *s)
     ok(a != prof_capture_name(c, "waiting: one and more", 21),
        "a longer one is not");
 
-    for (i = 0; i < 1000; i++) {
-        snprintf(name, sizeof(name), "name %d", i);
-        b = prof_capture_name(c, name, strlen(name));
-    }
-
-    is_int(b, PROF_FRAME_OTHER, "a name that does not fit is [other]");
-    is_int(prof_capture_typed(c, PROF_TYPE_WAITING, "[idle]", 6),
-           PROF_FRAME_WAITING, "waiting that has no room is waiting");
+    b = PROF_FRAME_OTHER;
 
     prof_turn_run(s, c, b, test_short, NULL);
     test_wait(2);
@@ -677,6 +683,123 @@ test_names(prof_sampler_t *s)
 
     p = finish_capture(c, "names");
     test_kinds_of_names(p);
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+/* the wall time of entries with this innermost frame */
+
+static uint64_t
+test_waited(const prof_profile_t *p, const char *name)
+{
+    uint32_t     i;
+    uint64_t     sum;
+    const char  *text;
+
+    sum = 0;
+
+    for (i = 0; i < ntimes(p); i++) {
+        text = p->frames[p->nodes[time_of(p, i)->node].frame].name;
+
+        if (text && strcmp(text, name) == 0) {
+            sum += wall_of(p, i);
+        }
+    }
+
+    return sum;
+}
+
+
+/*
+ * One span after the other, each with a name of its own, of which a few are
+ * long.  Another span is open all the time.
+ */
+
+static void
+test_names_job(void *data)
+{
+    test_job_t  *job = data;
+
+    int        i;
+    char       text[32];
+    uintptr_t  name;
+
+    name = prof_capture_name(job->self, "open span", 9);
+    (void) prof_span_begin(job->sampler, job->self, name);
+
+    for (i = 0; i < TEST_NAMES; i++) {
+        snprintf(text, sizeof(text), "name %d", i);
+        name = prof_capture_name(job->self, text, strlen(text));
+
+        (void) prof_span_begin(job->sampler, job->self, name);
+
+        if (i == 0 || i == TEST_NAMES / 2 || i == TEST_NAMES - 100) {
+            test_spin(3);
+        }
+
+        prof_span_end(job->sampler, job->self);
+    }
+
+    test_spin(3);
+
+    prof_span_end(job->sampler, job->self);
+}
+
+
+/* of many names, those with the most time are shown, and the rest is counted */
+
+static void
+test_many_names(prof_sampler_t *s)
+{
+    int              i;
+    uint32_t         k;
+    char             text[32];
+    uint64_t         left;
+    uintptr_t        name;
+    test_job_t       job;
+    prof_profile_t  *p;
+    prof_capture_t  *c;
+
+    static const int  heavy[] = { 0, TEST_NAMES / 2, TEST_NAMES - 100 };
+
+    c = test_capture(1000);
+
+    job.sampler = s;
+    job.self = c;
+
+    prof_turn_run(s, c, (uintptr_t) test_names_job, test_names_job, &job);
+
+    for (i = 0; i < TEST_NAMES; i++) {
+        snprintf(text, sizeof(text), "wait %d", i);
+        name = prof_capture_name(c, text, strlen(text));
+
+        if (i == TEST_NAMES / 2) {
+            test_wait(5);
+        }
+
+        prof_capture_gap(c, &name, 1, 0);
+    }
+
+    p = finish_capture(c, "many names");
+
+    for (k = 0; k < 3; k++) {
+        snprintf(text, sizeof(text), "name %d", heavy[k]);
+        ok(test_in_spans(p, "open span", text) > 2 * MS,
+           "span %d of %d, which is long, has its name", heavy[k], TEST_NAMES);
+    }
+
+    snprintf(text, sizeof(text), "wait %d", TEST_NAMES / 2);
+    ok(test_waited(p, text) > 4 * MS, "a long wait has its name");
+
+    left = p->cpu - test_in_spans(p, "open span", NULL);
+    ok(left < p->cpu / 4, "an open span keeps its name");
+
+    ok(p->stats.merged_names > TEST_NAMES
+       && p->stats.merged_names < 2 * TEST_NAMES,
+       "%d names are said to be left out", (int) p->stats.merged_names);
+    is_int(test_sum(p, -1, 0), p->wall, "the weights sum to the whole");
 
     prof_profile_destroy(p);
     prof_capture_destroy(c);
@@ -896,6 +1019,198 @@ test_brief_spans(prof_sampler_t *s)
 }
 
 
+__attribute__((noinline)) static void
+test_around(uint64_t n)
+{
+    while (n--) {
+        test_sink++;
+    }
+}
+
+
+__attribute__((noinline)) static void
+test_inside(uint64_t n)
+{
+    while (n--) {
+        test_sink++;
+    }
+}
+
+
+/*
+ * The part of test_inside(3 * n) beside test_around(n), by the clock.  Both run
+ * by turns, since a busy machine is not equally fast all the time.
+ */
+
+static double
+test_truth(int times, uint64_t n)
+{
+    int       i;
+    uint64_t  start, middle, around, inside;
+
+    around = 0;
+    inside = 0;
+
+    while (times > 0) {
+        start = test_now(CLOCK_THREAD_CPUTIME_ID);
+
+        for (i = 0; i < 50; i++) {
+            test_around(n);
+        }
+
+        middle = test_now(CLOCK_THREAD_CPUTIME_ID);
+
+        for (i = 0; i < 50; i++) {
+            test_inside(3 * n);
+        }
+
+        around += middle - start;
+        inside += test_now(CLOCK_THREAD_CPUTIME_ID) - middle;
+        times -= 50;
+    }
+
+    return (double) inside / (around + inside);
+}
+
+
+static void
+test_storm_job(void *data)
+{
+    test_job_t  *job = data;
+
+    int  i, reads;
+
+    reads = test_reads;
+
+    for (i = 0; i < TEST_STORM; i++) {
+        test_around(500);
+
+        (void) prof_span_begin(job->sampler, job->self, PROF_FRAME_FIXED);
+        test_inside(1500);
+        prof_span_end(job->sampler, job->self);
+    }
+
+    job->ms = test_reads - reads;
+}
+
+
+/*
+ * Very many spans: their functions have samples at the full rate and the right
+ * shares, and the borders do not cost more than their part.  The cost is
+ * counted as readings of clocks, since times depend on the machine's load.
+ */
+
+static void
+test_storm(prof_sampler_t *s)
+{
+    double           part, truth;
+    uint64_t         around, inside, span;
+    test_job_t       job;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    c = test_capture(1000);
+
+    (void) prof_capture_name(c, "span", 4);
+
+    job.sampler = s;
+    job.self = c;
+
+    prof_turn_run(s, c, (uintptr_t) test_storm_job, test_storm_job, &job);
+
+    p = finish_capture(c, "storm");
+
+    around = test_below(p, (uintptr_t) test_around);
+    inside = test_below(p, (uintptr_t) test_inside);
+    span = test_in_spans(p, "span", NULL);
+    part = (double) inside / (around + inside);
+
+    ok(around + inside > p->cpu * 8 / 10,
+       "functions have %d of %d us between %d spans",
+       (int) ((around + inside) / 1000), (int) (p->cpu / 1000), TEST_STORM);
+    truth = test_truth(TEST_STORM, 500);
+
+    ok(part > truth - 0.12 && part < truth + 0.12,
+       "a function that runs for %.2f of the time has %.2f", truth, part);
+    part = (double) span / p->cpu;
+    ok(part > truth - 0.12 && part < truth + 0.12, "its span has %.2f", part);
+    ok(p->stats.samples + p->stats.lost_overrun > p->cpu / MS / 2,
+       "%d samples", (int) p->stats.samples);
+    is_int(p->frequency_end, 1000, "the frequency is that of the beginning");
+    ok(p->stats.merged_stages > TEST_STORM, "%d borders were not timed",
+       (int) p->stats.merged_stages);
+    ok(job.ms < TEST_STORM, "%d readings of clocks at %d borders", job.ms,
+       2 * TEST_STORM);
+    is_int(test_sum(p, -1, 0), p->wall, "the weights sum to the turn");
+    is_int(test_sum(p, -1, 1), p->cpu, "the CPU weights sum to the turn");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
+static void
+test_proxy_job(void *data)
+{
+    test_job_t  *job = data;
+
+    test_around(20000);
+
+    (void) prof_span_begin(job->sampler, job->self, PROF_FRAME_FIXED + 1);
+    test_inside(60000);
+    prof_span_end(job->sampler, job->self);
+}
+
+
+/* turns without a sample, as those of a large response, are their functions' */
+
+static void
+test_many_turns(prof_sampler_t *s)
+{
+    int              i;
+    double           part, truth;
+    uint64_t         around, inside;
+    uintptr_t        event;
+    test_job_t       job;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    c = test_capture(1000);
+
+    event = prof_capture_name(c, "event", 5);
+    (void) prof_capture_name(c, "filter", 6);
+
+    job.sampler = s;
+    job.self = c;
+
+    for (i = 0; i < TEST_TURNS; i++) {
+        prof_turn_run(s, c, event, test_proxy_job, &job);
+        prof_capture_gap(c, NULL, 0, 0);
+    }
+
+    p = finish_capture(c, "many turns");
+
+    around = test_below(p, (uintptr_t) test_around);
+    inside = test_below(p, (uintptr_t) test_inside);
+    part = (double) inside / (around + inside);
+
+    ok(around + inside > p->cpu * 8 / 10,
+       "functions have %d of %d us in %d turns with %d samples",
+       (int) ((around + inside) / 1000), (int) (p->cpu / 1000), TEST_TURNS,
+       (int) p->stats.samples);
+    truth = test_truth(TEST_TURNS, 20000);
+
+    ok(part > truth - 0.12 && part < truth + 0.12,
+       "a function that runs for %.2f of the time has %.2f", truth, part);
+    is_int(p->frequency_end, 1000, "the frequency is that of the beginning");
+    is_int(test_sum(p, -1, 0), p->wall, "turns and gaps are the whole");
+    is_int(test_sum(p, -1, 1), p->cpu, "the CPU weights sum to the turns");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
+}
+
+
 /* least memory and highest frequency: sums are right, the governor acts */
 
 static void
@@ -1097,9 +1412,12 @@ main(void)
     test_taken(s);
     test_end_in_turn(s);
     test_names(s);
+    test_many_names(s);
     test_interrupted(s);
     test_spans(s);
     test_brief_spans(s);
+    test_storm(s);
+    test_many_turns(s);
     test_long_capture(s);
     test_foreign_signal(s);
 
