@@ -11,10 +11,12 @@ const prof = (function () {
 
     const data = document.documentElement.dataset;
 
+    let capturing = null;
+
     return {
         root: data.root, id: data.id, viewer: data.viewer === 'on',
-        get, change, fetch: request, make, svg, show, note, clear, zoomed,
-        duration, bytes, number, time, percent, sentence, sorter
+        get, change, fetch: request, captureNext, make, svg, show, note, clear,
+        zoomed, duration, bytes, number, time, percent, sentence, sorter
     };
 
 
@@ -67,6 +69,37 @@ const prof = (function () {
         throw new Error(said ? sentence(said)
                              : `The server answers ${r.status} `
                                + `${r.statusText}.`);
+    }
+
+
+    /*
+     * Captures the next requests of a location, as the query says, and opens
+     * their profile.  Another capture ends this one.
+     */
+
+    async function captureNext(query, say) {
+        const abort = new AbortController();
+
+        if (capturing) {
+            capturing.abort();
+        }
+
+        capturing = abort;
+
+        say(`Capturing the next ${query.get('requests')} `
+            + `requests of ${query.get('location')}, `
+            + `at most ${query.get('seconds')} s.`);
+
+        try {
+            const r = await change('POST', `wall?${query}`, abort.signal);
+
+            location.href = `${data.root}p/${(await r.json()).id}`;
+
+        } catch (error) {
+            if (!abort.signal.aborted) {
+                say(error.message);
+            }
+        }
     }
 
 

@@ -16,7 +16,6 @@
     const state = document.getElementById('state');
 
     let timer = 0;
-    let running = null;
 
     c.show('lively', true);
 
@@ -95,7 +94,7 @@
     }
 
 
-    async function capture(e) {
+    function capture(e) {
         const link = e.target.closest('a.next');
 
         if (!link || e.ctrlKey || e.metaKey || e.shiftKey) {
@@ -104,30 +103,9 @@
 
         e.preventDefault();
 
-        if (running) {
-            running.abort();
-        }
-
-        const abort = new AbortController();
         const query = new URL(link.href).searchParams;
 
-        running = abort;
         query.delete('format');
-
-        state.textContent = `Capturing the next ${query.get('requests')} `
-                            + `requests of ${query.get('location')}, `
-                            + `at most ${query.get('seconds')} s.`;
-
-        try {
-            const r = await c.change('POST', `wall?${query}`, abort.signal);
-
-            location.href = `${c.root}p/${(await r.json()).id}`;
-
-        } catch (error) {
-            if (!abort.signal.aborted) {
-                state.textContent = error.message;
-                running = null;
-            }
-        }
+        c.captureNext(query, text => state.textContent = text);
     }
 })();

@@ -46,6 +46,10 @@
     x(diff_js,        "assets/",  "diff.js")                                  \
     x(hour_html,      "assets/",  "hour.html")                                \
     x(hour_js,        "assets/",  "hour.js")                                  \
+    x(turns_html,     "assets/",  "turns.html")                               \
+    x(turns_log_js,   "assets/",  "turns_log.js")                             \
+    x(turns_map_js,   "assets/",  "turns_map.js")                             \
+    x(turns_js,       "assets/",  "turns.js")                                 \
     x(status_html,    "assets/",  "status.html")                              \
     x(status_js,      "assets/",  "status.js")                                \
     x(help_html,      "assets/",  "help.html")                                \

@@ -17,6 +17,8 @@
 
 static ngx_int_t ngx_http_profile_console_handler(ngx_http_request_t *r);
 static void ngx_http_profile_console_accept(ngx_http_profile_call_t *call);
+static ngx_uint_t ngx_http_profile_console_draws(
+    ngx_http_profile_call_t *call);
 static char *ngx_http_profile_console(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_profile_console_merge(ngx_conf_t *cf,
@@ -272,6 +274,10 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
         }
     }
 
+    if ((call->route->flags & NGX_HTTP_PROFILE_DRAWN) && !call->json) {
+        return ngx_http_profile_answer_page(call, "turns.html");
+    }
+
     return call->route->handler(call);
 }
 
@@ -295,6 +301,11 @@ ngx_http_profile_console_accept(ngx_http_profile_call_t *call)
         return;
     }
 
+    if (call->route && (call->route->flags & NGX_HTTP_PROFILE_DRAWN)) {
+        call->json = !ngx_http_profile_console_draws(call);
+        return;
+    }
+
     h = ngx_http_profile_find_header(call->request, &name, &n);
 
     call->negotiated = 1;
@@ -307,6 +318,25 @@ ngx_http_profile_console_accept(ngx_http_profile_call_t *call)
                                      (u_char *) "text/html",
                                      sizeof("text/html") - 2)
                     == NULL;
+}
+
+
+/* a client that asks for a format gets data, and so does any but a browser */
+
+static ngx_uint_t
+ngx_http_profile_console_draws(ngx_http_profile_call_t *call)
+{
+    ngx_str_t  format;
+
+    static const char  *types[] = { "application/json", "text/html", NULL };
+
+    if (ngx_http_profile_call_arg(call, "format", &format) != NGX_DECLINED) {
+        return 0;
+    }
+
+    call->negotiated = 1;
+
+    return ngx_http_profile_accept_type(call->request, types) == 1;
 }
 
 

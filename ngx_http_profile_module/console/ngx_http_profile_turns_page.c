@@ -49,8 +49,9 @@ const ngx_http_profile_route_t  ngx_http_profile_turns_routes[] = {
 
     { ngx_string("turns"), NGX_HTTP_GET,
       ngx_http_profile_turns_route,
-      "the last seconds of the turn log of all workers, and who delayed whom, "
-      "as JSON: seconds=", 0 },
+      "the last seconds of the turn log of all workers, and who delayed whom: "
+      "seconds=, format=json",
+      NGX_HTTP_PROFILE_PAGE|NGX_HTTP_PROFILE_DRAWN },
 
     { ngx_string("turns"), NGX_HTTP_POST,
       ngx_http_profile_turns_route,
@@ -58,7 +59,8 @@ const ngx_http_profile_route_t  ngx_http_profile_turns_routes[] = {
 
     { ngx_string("turns/*"), NGX_HTTP_GET,
       ngx_http_profile_turns_one_route,
-      "turns/ID: the turn log in a profile, as JSON", 0 },
+      "turns/ID: the turn log in a profile",
+      NGX_HTTP_PROFILE_PAGE|NGX_HTTP_PROFILE_DRAWN },
 
     { ngx_null_string, 0, NULL, NULL, 0 }
 };

@@ -81,6 +81,9 @@ typedef ngx_int_t (*ngx_http_profile_route_pt)(ngx_http_profile_call_t *call);
  */
 #define NGX_HTTP_PROFILE_PAGE      0x10
 
+/* browsers get the page that draws a turn log */
+#define NGX_HTTP_PROFILE_DRAWN     0x20
+
 
 /*
  * A path that ends with an asterisk matches all paths that begin with the text
