@@ -67,6 +67,7 @@
 #include "scripts/prof_scripts.h"
 #include "stacks/prof_tables.h"
 #include "turns/prof_turns.h"
+#include "turns/prof_turns_culprits.h"
 #include "turns/prof_turns_snapshot.h"
 #include "unwind/prof_unwind.h"
 #include "views/prof_summary.h"

@@ -104,6 +104,7 @@ http {
         }
 
         location /waits {
+            profile_endpoint on;
             content_by_lua_block {
                 ngx.sleep(0.05)
                 ngx.location.capture("/part")
@@ -233,10 +234,10 @@ http_get('/posted');
 $log = turns(10);
 $r = request($log->{workers}[0], qr{^GET /posted});
 
-my ($long) = grep { $_->{length} >= 9e6 && $_->{kind} eq 'run' }
+my ($long) = grep { $_->{length} >= 9e6 && $_->{kind} eq 'run'
+                    && $_->{request} == $r->{number} }
              runs($log, $log->{workers}[0]);
-is(($long // {})->{request}, $r->{number},
-   'a turn that a semaphore began has its request');
+ok($long, 'a turn that a semaphore began has its request');
 is(location($log, $long // { location => -1 }), 'first /posted',
    'it has the location of the request');
 
@@ -333,6 +334,49 @@ is(scalar(grep { $_->{start} + $_->{length} < $begin } @runs), 0,
    'earlier runs are left out');
 
 
+# the culprits in its profile, and in one that replaces a response
+
+my $folded = http_get("/-/profile/p/$kept->{id}/folded")->content();
+my %culprits = culprits($folded);
+my %delays;
+
+for my $turn (@turns) {
+    my ($to, $from) = ($turn->{start}, $turn->{start} - $turn->{stall});
+
+    for (grep { $_->{kind} eq 'run' && $_->{request} != $number } @runs) {
+        $delays{location($part, $_)} +=
+            max(0, min($to, $_->{start} + $_->{length})
+                   - max($from, $_->{start}));
+    }
+}
+
+for my $name (qw/ slow less /) {
+    my $sum = sum0(map { $culprits{$_} }
+                   grep { m{^GET /$name\?n=[\d.]+ \(location /$name\)$} }
+                   keys %culprits);
+
+    # shorter delays are not shown
+
+    cmp_ok(abs($sum - ($delays{"first /$name"} // 0)), '<=', 0.1e6 * @turns,
+           "$name stands in the profile") or diag(explain(\%culprits));
+}
+
+is($culprits{''} // 0, 0, 'all of the time has a culprit');
+
+@pids = map { my $n = $_; $t->start_child(sub { load($n, time() + 1.5) }) }
+        1 .. 4;
+sleep 0.2;
+%culprits = culprits(http_get('/waits?performance_bar=flamegraph'
+                              . '&profile_format=folded')->content());
+waitpid $_, 0 for @pids;
+
+cmp_ok(scalar(keys %culprits), '>=', 1, 'a flamegraph has culprits');
+is(scalar(grep { m{GET|\?} } keys %culprits), 0,
+   'it has no URIs of other requests');
+cmp_ok(scalar(grep { m{^location /(?:slow|less|fast)$} } keys %culprits), '>=',
+       1, 'it has their locations') or diag(explain(\%culprits));
+
+
 # the log and the profile of a stall
 
 http_get('/held?token=secret');
@@ -348,7 +392,7 @@ my ($stall) = grep { $_->{start} == $part->{about}{start} }
 cmp_ok(($stall // {})->{length} // 0, '>=', 199e6, 'it is about the run');
 is(location($part, $stall), 'first /held', 'the run has its location');
 
-my $folded = http_get("/-/profile/p/$held->{id}/folded")->content();
+$folded = http_get("/-/profile/p/$held->{id}/folded")->content();
 my $all = sum0($folded =~ / (\d+)$/mg);
 cmp_ok($all, '>=', 199e6, 'the profile has the whole run') or diag($folded);
 ok(wait_for(sub { $t->read_file('error.log') =~ /held for.*$held->{id}/ }),
@@ -555,6 +599,21 @@ sub blame {
                         ? $log->{handlers}[$cell->{handler}]
                         : location($log, { location => $cell->{culprit} });
         $parts{$culprit} += $cell->{ns};
+    }
+
+    return %parts;
+}
+
+
+# { culprit => ns } of the time in which the worker was busy
+
+sub culprits {
+    my ($folded) = @_;
+    my %parts;
+
+    for (split /\n/, $folded) {
+        /^\[waiting\];worker busy[^;]*(?:;([^;]*))?.* (\d+)$/
+            and $parts{$1 // ''} += $2;
     }
 
     return %parts;

@@ -164,7 +164,7 @@ ngx_http_profile_render_turns(ngx_http_profile_render_t *render,
 {
     ngx_http_profile_snapshot_t  *s;
 
-    if (tr == NULL || tr->number == 0 || render->store == NULL) {
+    if (tr == NULL || tr->number == 0) {
         return;
     }
 
@@ -173,6 +173,7 @@ ngx_http_profile_render_turns(ngx_http_profile_render_t *render,
     if (s) {
         s->to = prof_now();
         s->request = tr->number;
+        s->hidden = (render->encoder != NULL);
     }
 
     render->snapshot = s;
@@ -262,13 +263,15 @@ ngx_http_profile_render_work(void *data)
     if (render->rc != PROF_OK) {
         render->lost = 1;
 
-    } else if (render->store) {
+    } else {
 
         if (render->snapshot) {
             ngx_http_profile_snapshot_add(render->snapshot, render->profile);
         }
 
-        ngx_http_profile_render_store(render);
+        if (render->store) {
+            ngx_http_profile_render_store(render);
+        }
     }
 
     render->page &= (render->stored == NGX_OK);

@@ -11,10 +11,19 @@
 #include "turns/ngx_http_profile_snapshot.h"
 
 
+typedef struct {
+    const prof_turns_snapshot_t  *snapshot;
+    const prof_turns_copy_t      *copy;
+    ngx_uint_t                    hidden;
+} ngx_http_profile_snapshot_culprit_t;
+
+
 static ngx_int_t ngx_http_profile_snapshot_log(ngx_http_profile_snapshot_t *s,
     prof_turns_snapshot_t *t, ngx_uint_t i, uint32_t *bases, uint64_t to);
 static void ngx_http_profile_snapshot_names(prof_profile_t *draft,
     prof_turns_snapshot_t *t);
+static void ngx_http_profile_snapshot_culprit(void *data, size_t run,
+    char name[PROF_TURNS_NAME]);
 static void ngx_http_profile_snapshot_attach(const prof_turns_snapshot_t *s,
     prof_profile_t *p);
 
@@ -250,15 +259,76 @@ void
 ngx_http_profile_snapshot_add(ngx_http_profile_snapshot_t *s,
     prof_profile_t *p)
 {
-    prof_turns_snapshot_t  *t;
+    prof_turns_snapshot_t               *t;
+    ngx_http_profile_snapshot_culprit_t  names;
 
     t = ngx_http_profile_snapshot_make(s);
-
-    if (t) {
-        prof_turns_snapshot_cut(t, NGX_HTTP_PROFILE_SNAPSHOT_PART);
-        ngx_http_profile_snapshot_attach(t, p);
-        prof_turns_snapshot_destroy(t);
+    if (t == NULL) {
+        return;
     }
+
+    if (s->reason == PROF_TURNS_PROFILED) {
+        names.snapshot = t;
+        names.copy = &t->lanes[s->own].copy;
+        names.hidden = s->hidden;
+
+        /* without memory, the profile has no culprits */
+
+        (void) prof_turns_culprits(p, names.copy,
+                                   ngx_http_profile_snapshot_culprit, &names);
+    }
+
+    prof_turns_snapshot_cut(t, NGX_HTTP_PROFILE_SNAPSHOT_PART);
+    ngx_http_profile_snapshot_attach(t, p);
+    prof_turns_snapshot_destroy(t);
+}
+
+
+/* "GET /a (location /)", or "location /" */
+
+static void
+ngx_http_profile_snapshot_culprit(void *data, size_t i,
+    char name[PROF_TURNS_NAME])
+{
+    ngx_http_profile_snapshot_culprit_t *names = data;
+
+    u_char                      *p, *last;
+    ngx_uint_t                   uri;
+    const char                  *handler;
+    const prof_turns_run_t      *run;
+    const prof_turns_request_t  *row;
+
+    run = &names->copy->runs[i];
+    row = prof_turns_find(names->copy, run->request);
+    uri = row && row->len && !names->hidden;
+
+    p = (u_char *) name;
+    last = p + PROF_TURNS_NAME - 1;
+
+    if (run->request == 0) {
+        handler = run->handler ? names->snapshot->handlers[run->handler - 1]
+                               : NULL;
+        p = ngx_slprintf(p, last, "%s (no request)",
+                         handler ? handler : "code");
+        *p = '\0';
+        return;
+    }
+
+    if (uri) {
+        p = ngx_slprintf(p, last, "%*s%s", (size_t) row->len, row->text,
+                         row->cut ? "..." : "");
+    }
+
+    if (run->location) {
+        p = ngx_slprintf(p, last, "%slocation %s%s", uri ? " (" : "",
+                       names->snapshot->locations[run->location - 1].name,
+                       uri ? ")" : "");
+
+    } else if (!uri) {
+        p = ngx_slprintf(p, last, "a request");
+    }
+
+    *p = '\0';
 }
 
 

@@ -37,7 +37,9 @@ typedef struct {
     uint64_t                              from;     /* ns */
     uint64_t                              to;       /* 0: until now */
     ngx_uint_t                            own;      /* index of this worker's
-                                                       log, or n */
+                                                       log */
+    ngx_uint_t                            hidden;   /* flag: culprits in the
+                                                       profile have no URI */
     uint32_t                              request;  /* what the snapshot is */
     uint64_t                              run;      /* about, in that log */
     prof_profile_t                       *draft;    /* for names */
@@ -66,8 +68,9 @@ prof_turns_snapshot_t *ngx_http_profile_snapshot_make(
 void ngx_http_profile_snapshot_free(ngx_http_profile_snapshot_t *s);
 
 /*
- * Makes the snapshot, of limited size, and lets it be a part of the profile.
- * Context: the thread; once.
+ * Makes the snapshot, of limited size, and lets it be a part of the profile,
+ * which has a symbolized timeline.  Below the time in which the worker was busy
+ * stand the culprits.  Context: the thread; once.
  */
 void ngx_http_profile_snapshot_add(ngx_http_profile_snapshot_t *s,
     prof_profile_t *p);

@@ -112,6 +112,7 @@ prof_capture_finish(prof_capture_t *c, const char *title)
 
     p->mode = c->mode;
     p->start_realtime = c->start_realtime;
+    p->ended = c->counted;
     p->frequency = c->frequency;
     p->frequency_end = 1000000000 / c->period;
     p->wall = c->wall;

@@ -249,6 +249,18 @@ prof_series_add(prof_series_t *s)
 }
 
 
+void
+prof_series_free(prof_series_t *s)
+{
+    if (s->memory) {
+        prof_spare_unmap(s->memory, s->memory_size, s->memory_size);
+
+    } else {
+        free(s->entries);
+    }
+}
+
+
 int
 prof_profile_fact(prof_profile_t *p, const char *name, const char *value,
     size_t len)

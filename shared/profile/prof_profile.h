@@ -216,6 +216,9 @@ struct prof_profile_s {
                                                "worker" or "all"; NULL:
                                                unknown */
     uint64_t                start_realtime; /* since the Epoch */
+    uint64_t                ended;          /* CLOCK_MONOTONIC at the end of
+                                               the timeline; 0: unknown, as in
+                                               another process */
     uint32_t                frequency;      /* asked, Hz */
     uint32_t                frequency_end;  /* in force at the end, Hz */
     uint64_t                duration;       /* from the start to the end; 0:
@@ -310,6 +313,9 @@ size_t prof_profile_size(const prof_profile_t *p);
  * Returns NULL when memory is short.
  */
 prof_entry_t *prof_series_add(prof_series_t *s);
+
+/* frees the entries, which may be in a mapping */
+void prof_series_free(prof_series_t *s);
 
 /* adds a fact; copies both texts.  Returns PROF_OK or PROF_ERROR (memory) */
 int prof_profile_fact(prof_profile_t *p, const char *name,

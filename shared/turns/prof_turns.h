@@ -168,6 +168,8 @@ typedef struct {
 #define PROF_TURNS_LOOP         ((size_t) -1)   /* the event loop itself */
 #define PROF_TURNS_OVERWRITTEN  ((size_t) -2)   /* before copy->from */
 
+typedef struct prof_turns_cut_s  prof_turns_cut_t;
+
 /* victim and culprit are indices of copy->runs, or one of the above */
 typedef void (*prof_turns_blame_pt)(void *data, size_t victim, size_t culprit,
     uint64_t ns);
@@ -221,6 +223,16 @@ const prof_turns_request_t *prof_turns_find(const prof_turns_copy_t *copy,
  */
 int prof_turns_blame(const prof_turns_copy_t *copy, prof_turns_blame_pt fn,
     void *data);
+
+/*
+ * Prepares a copy for prof_turns_span(), which calls fn for each part of a time
+ * in which "victim" waited.  The parts add up to the time exactly.  Returns
+ * NULL if memory is short.  The copy must not change meanwhile.
+ */
+prof_turns_cut_t *prof_turns_cut(const prof_turns_copy_t *copy);
+void prof_turns_cut_free(prof_turns_cut_t *cut);
+void prof_turns_span(const prof_turns_cut_t *cut, size_t victim, uint64_t at,
+    uint64_t to, prof_turns_blame_pt fn, void *data);
 
 PROF_HIDDEN_END
 

@@ -27,123 +27,144 @@ typedef struct {
 } prof_turns_piece_t;
 
 
-typedef struct {
+struct prof_turns_cut_s {
     prof_turns_piece_t         *pieces;      /* ordered, without overlaps */
     size_t                      n;
     size_t                     *outer;       /* by run: the run around it, or
                                                 PROF_TURNS_LOOP */
     const prof_turns_copy_t    *copy;
-    prof_turns_blame_pt         fn;
-    void                       *data;
-} prof_turns_blame_t;
+};
 
 
-static int prof_turns_cut(prof_turns_blame_t *b);
-static uint64_t prof_turns_add_piece(prof_turns_blame_t *b, uint64_t start,
+static void prof_turns_cut_runs(prof_turns_cut_t *cut);
+static uint64_t prof_turns_add_piece(prof_turns_cut_t *cut, uint64_t start,
     uint64_t end, size_t run);
-static void prof_turns_blame_stall(prof_turns_blame_t *b, size_t victim);
-static void prof_turns_blame_inner(prof_turns_blame_t *b,
-    const prof_turns_piece_t *piece);
+static void prof_turns_blame_inner(const prof_turns_cut_t *cut,
+    const prof_turns_piece_t *piece, prof_turns_blame_pt fn, void *data);
 
 
 int
 prof_turns_blame(const prof_turns_copy_t *copy, prof_turns_blame_pt fn,
     void *data)
 {
-    size_t              i;
-    prof_turns_blame_t  b;
+    size_t                   i;
+    prof_turns_cut_t        *cut;
+    const prof_turns_run_t  *run;
 
-    b.copy = copy;
-    b.fn = fn;
-    b.data = data;
-
-    if (prof_turns_cut(&b) != PROF_OK) {
+    cut = prof_turns_cut(copy);
+    if (cut == NULL) {
         return PROF_ERROR;
     }
 
     for (i = 0; i < copy->nruns; i++) {
-        if (copy->runs[i].request && copy->runs[i].stall) {
-            prof_turns_blame_stall(&b, i);
+        run = &copy->runs[i];
+
+        if (run->request && run->stall) {
+            prof_turns_span(cut, i, run->start - run->stall, run->start, fn,
+                            data);
         }
     }
 
-    for (i = 0; i < b.n; i++) {
-        prof_turns_blame_inner(&b, &b.pieces[i]);
+    for (i = 0; i < cut->n; i++) {
+        prof_turns_blame_inner(cut, &cut->pieces[i], fn, data);
     }
 
-    free(b.pieces);
-    free(b.outer);
+    prof_turns_cut_free(cut);
 
     return PROF_OK;
 }
 
 
+prof_turns_cut_t *
+prof_turns_cut(const prof_turns_copy_t *copy)
+{
+    prof_turns_cut_t  *cut;
+
+    cut = calloc(1, sizeof(prof_turns_cut_t));
+    if (cut == NULL) {
+        return NULL;
+    }
+
+    cut->copy = copy;
+    cut->pieces = malloc((2 * copy->nruns + 1) * sizeof(prof_turns_piece_t));
+    cut->outer = malloc((copy->nruns + 1) * sizeof(size_t));
+
+    if (cut->pieces == NULL || cut->outer == NULL) {
+        prof_turns_cut_free(cut);
+        return NULL;
+    }
+
+    prof_turns_cut_runs(cut);
+
+    return cut;
+}
+
+
+void
+prof_turns_cut_free(prof_turns_cut_t *cut)
+{
+    if (cut) {
+        free(cut->pieces);
+        free(cut->outer);
+        free(cut);
+    }
+}
+
+
 /* each run ends a piece of its outer run, and lets another one begin */
 
-static int
-prof_turns_cut(prof_turns_blame_t *b)
+static void
+prof_turns_cut_runs(prof_turns_cut_t *cut)
 {
     size_t                   i, run, depth;
     uint64_t                 at, next;
     const prof_turns_run_t  *runs;
 
-    b->n = 0;
-    b->pieces = malloc((2 * b->copy->nruns + 1) * sizeof(prof_turns_piece_t));
-    b->outer = malloc((b->copy->nruns + 1) * sizeof(size_t));
-
-    if (b->pieces == NULL || b->outer == NULL) {
-        free(b->pieces);
-        free(b->outer);
-        return PROF_ERROR;
-    }
-
-    runs = b->copy->runs;
+    runs = cut->copy->runs;
     run = PROF_TURNS_LOOP;
     depth = 0;
     at = 0;
 
-    for (i = 0; i <= b->copy->nruns; i++) {
+    for (i = 0; i <= cut->copy->nruns; i++) {
 
-        if (i < b->copy->nruns && runs[i].kind != PROF_TURNS_RUN) {
-            b->outer[i] = PROF_TURNS_LOOP;
+        if (i < cut->copy->nruns && runs[i].kind != PROF_TURNS_RUN) {
+            cut->outer[i] = PROF_TURNS_LOOP;
             continue;
         }
 
-        next = (i < b->copy->nruns) ? runs[i].start : UINT64_MAX;
+        next = (i < cut->copy->nruns) ? runs[i].start : UINT64_MAX;
 
         while (run != PROF_TURNS_LOOP && runs[run].end <= next) {
-            at = prof_turns_add_piece(b, at, runs[run].end, run);
-            run = b->outer[run];
+            at = prof_turns_add_piece(cut, at, runs[run].end, run);
+            run = cut->outer[run];
             depth--;
         }
 
-        if (i == b->copy->nruns) {
+        if (i == cut->copy->nruns) {
             break;
         }
 
         if (depth == PROF_TURNS_NESTING) {
-            b->outer[i] = PROF_TURNS_LOOP;
+            cut->outer[i] = PROF_TURNS_LOOP;
             continue;
         }
 
         if (run != PROF_TURNS_LOOP) {
-            (void) prof_turns_add_piece(b, at, next, run);
+            (void) prof_turns_add_piece(cut, at, next, run);
         }
 
         at = next;
-        b->outer[i] = run;
+        cut->outer[i] = run;
         run = i;
         depth++;
     }
-
-    return PROF_OK;
 }
 
 
 /* returns the end of the piece */
 
 static uint64_t
-prof_turns_add_piece(prof_turns_blame_t *b, uint64_t start, uint64_t end,
+prof_turns_add_piece(prof_turns_cut_t *cut, uint64_t start, uint64_t end,
     size_t run)
 {
     prof_turns_piece_t  *piece;
@@ -152,7 +173,7 @@ prof_turns_add_piece(prof_turns_blame_t *b, uint64_t start, uint64_t end,
         return start;
     }
 
-    piece = &b->pieces[b->n++];
+    piece = &cut->pieces[cut->n++];
 
     piece->start = start;
     piece->end = end;
@@ -162,34 +183,29 @@ prof_turns_add_piece(prof_turns_blame_t *b, uint64_t start, uint64_t end,
 }
 
 
-static void
-prof_turns_blame_stall(prof_turns_blame_t *b, size_t victim)
+void
+prof_turns_span(const prof_turns_cut_t *cut, size_t victim, uint64_t at,
+    uint64_t to, prof_turns_blame_pt fn, void *data)
 {
     size_t                     lo, hi, mid;
-    uint64_t                   at, to, end;
-    const prof_turns_run_t    *run;
+    uint64_t                   end;
     const prof_turns_piece_t  *piece;
 
-    run = &b->copy->runs[victim];
-
-    to = run->start;
-    at = to - run->stall;
-
-    if (at < b->copy->from) {
-        end = b->copy->from < to ? b->copy->from : to;
-        b->fn(b->data, victim, PROF_TURNS_OVERWRITTEN, end - at);
+    if (at < cut->copy->from) {
+        end = cut->copy->from < to ? cut->copy->from : to;
+        fn(data, victim, PROF_TURNS_OVERWRITTEN, end - at);
         at = end;
     }
 
     /* the first piece that ends later than the time began */
 
     lo = 0;
-    hi = b->n;
+    hi = cut->n;
 
     while (lo < hi) {
         mid = lo + (hi - lo) / 2;
 
-        if (b->pieces[mid].end <= at) {
+        if (cut->pieces[mid].end <= at) {
             lo = mid + 1;
 
         } else {
@@ -199,22 +215,22 @@ prof_turns_blame_stall(prof_turns_blame_t *b, size_t victim)
 
     for ( /* void */ ; at < to; lo++) {
 
-        piece = &b->pieces[lo];
+        piece = &cut->pieces[lo];
 
-        if (lo == b->n || piece->start >= to) {
-            b->fn(b->data, victim, PROF_TURNS_LOOP, to - at);
+        if (lo == cut->n || piece->start >= to) {
+            fn(data, victim, PROF_TURNS_LOOP, to - at);
             return;
         }
 
         if (piece->start > at) {
-            b->fn(b->data, victim, PROF_TURNS_LOOP, piece->start - at);
+            fn(data, victim, PROF_TURNS_LOOP, piece->start - at);
             at = piece->start;
         }
 
         end = piece->end < to ? piece->end : to;
 
         if (end > at) {
-            b->fn(b->data, victim, piece->run, end - at);
+            fn(data, victim, piece->run, end - at);
             at = end;
         }
     }
@@ -227,24 +243,25 @@ prof_turns_blame_stall(prof_turns_blame_t *b, size_t victim)
  */
 
 static void
-prof_turns_blame_inner(prof_turns_blame_t *b, const prof_turns_piece_t *piece)
+prof_turns_blame_inner(const prof_turns_cut_t *cut,
+    const prof_turns_piece_t *piece, prof_turns_blame_pt fn, void *data)
 {
     size_t                   victim, inner;
     const prof_turns_run_t  *runs;
 
-    runs = b->copy->runs;
-    victim = b->outer[piece->run];
+    runs = cut->copy->runs;
+    victim = cut->outer[piece->run];
 
-    for ( /* void */ ; victim != PROF_TURNS_LOOP; victim = b->outer[victim]) {
+    for ( /* void */ ; victim != PROF_TURNS_LOOP; victim = cut->outer[victim]) {
 
-        for (inner = piece->run; inner != victim; inner = b->outer[inner]) {
+        for (inner = piece->run; inner != victim; inner = cut->outer[inner]) {
             if (runs[inner].request == runs[victim].request) {
                 break;
             }
         }
 
         if (runs[victim].request && inner == victim) {
-            b->fn(b->data, victim, piece->run, piece->end - piece->start);
+            fn(data, victim, piece->run, piece->end - piece->start);
         }
     }
 }
