@@ -43,7 +43,7 @@ my %STRUCTS = (
     ngx_event_t => {
         file => 'event/ngx_event.h',
         begin => 'struct ngx_event_s {',
-        middle => '*log;', bits => ' accept:1;',
+        middle => '*log;', bits => ' accept:1;', late_bits => ' cancelable:1;',
     },
     ngx_cycle_t => {
         file => 'core/ngx_cycle.h',
@@ -94,7 +94,8 @@ my %STRUCTS = (
 
 my $layouts = $ENV{PROFILE_TEST_LAYOUTS}
               // 'ngx_http_request_t end,ngx_http_request_t late_bits,'
-                 . 'ngx_connection_t middle,ngx_cycle_t start,'
+                 . 'ngx_connection_t middle,ngx_event_t bits,'
+                 . 'ngx_event_t late_bits,ngx_cycle_t start,'
                  . 'ngx_http_module_t middle';
 
 my @layouts = split(/,/, $layouts);
@@ -115,7 +116,7 @@ if ($layouts eq 'all') {
 
 my $t = ProfileTest->new();
 
-alarm(3600) if $layouts eq 'all';
+alarm(4 * 3600) if $layouts eq 'all';
 
 $t->skip_all('the module is linked into nginx') if $t->{module} eq '';
 $t->skip_all('nginx has sanitizers') if $t->sanitizers();

@@ -75,6 +75,7 @@ static const char *ngx_http_profile_ground_main(ngx_conf_t *cf,
 static const char *ngx_http_profile_ground_variables(
     ngx_hash_keys_arrays_t *keys);
 static const char *ngx_http_profile_ground_connections(ngx_cycle_t *cycle);
+static ngx_uint_t ngx_http_profile_ground_cancels(ngx_cycle_t *cycle);
 static const char *ngx_http_profile_ground_first(ngx_http_request_t *r,
     ngx_http_phase_handler_t *ph);
 static const char *ngx_http_profile_ground_client(ngx_http_request_t *request,
@@ -757,7 +758,16 @@ ngx_http_profile_ground_connections(ngx_cycle_t *cycle)
 
         /* the other members of unused ones are not initialized */
 
-        if (c.fd != (ngx_socket_t) -1 && rev.accept
+        if (c.fd == (ngx_socket_t) -1) {
+
+            if (!rev.closed || !rev.instance || !wev.closed) {
+                return "the bits of ngx_event_t";
+            }
+
+            continue;
+        }
+
+        if (rev.accept
             && (rev.data != &cycle->connections[i] || c.listening == NULL
                 || c.log != rev.log))
         {
@@ -765,7 +775,39 @@ ngx_http_profile_ground_connections(ngx_cycle_t *cycle)
         }
     }
 
-    return NULL;
+    return ngx_http_profile_ground_cancels(cycle) ? NULL
+                                                  : "the bits of ngx_event_t";
+}
+
+
+/*
+ * The last bit that the module sets: nginx ends although a timer with this bit
+ * is left.  Another timer, which is there already, decides nothing.
+ */
+
+static ngx_uint_t
+ngx_http_profile_ground_cancels(ngx_cycle_t *cycle)
+{
+    ngx_int_t     rc;
+    ngx_event_t  *ev;
+    u_char        space[2 * sizeof(ngx_event_t)] __attribute__((aligned(16)));
+
+    if (ngx_event_no_timers_left() != NGX_OK) {
+        return 1;
+    }
+
+    ngx_memzero(space, sizeof(space));
+
+    ev = (ngx_event_t *) space;
+    ev->cancelable = 1;
+    ev->data = &cycle->connections[cycle->connection_n - 1];
+    ev->log = cycle->log;
+
+    ngx_event_add_timer(ev, NGX_HTTP_PROFILE_GROUND_DAY);
+    rc = ngx_event_no_timers_left();
+    ngx_event_del_timer(ev);
+
+    return rc == NGX_OK;
 }
 
 

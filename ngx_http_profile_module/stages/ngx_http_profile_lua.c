@@ -51,6 +51,10 @@
 
 #define NGX_HTTP_PROFILE_LUA_NESTED  8
 
+/* a request whose entry coroutine has ended shows nothing; some in turn do */
+
+#define NGX_HTTP_PROFILE_LUA_TRIES   16
+
 
 typedef struct {
     ngx_cycle_t           *cycle;       /* of the members below */
@@ -67,6 +71,7 @@ typedef struct {
 
     size_t                 entry;
     size_t                 co;
+    ngx_uint_t             tries;       /* without success */
     unsigned               known:1;
 } ngx_http_profile_lua_t;
 
@@ -85,6 +90,7 @@ typedef struct {
 static const char *ngx_http_profile_lua_attach(void);
 static const char *ngx_http_profile_lua_find(ngx_http_profile_lua_t *lua,
     ngx_module_t *module);
+static void ngx_http_profile_lua_unknown(prof_lua_state_t *co);
 static ngx_uint_t ngx_http_profile_lua_request(
     ngx_http_profile_lua_request_t *lr, ngx_http_request_t *r);
 static void *ngx_http_profile_lua_anchors(ngx_http_request_t *r);
@@ -255,7 +261,40 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
         }
     }
 
+    if (wake && wake->script && !ngx_http_profile_lua.known) {
+        ngx_http_profile_lua_unknown(wake->script);
+    }
+
     return 0;
+}
+
+
+/*
+ * ngx_lua resumes a coroutine of its machine, and its structures have not been
+ * recognized yet.  The structures of another build may differ.
+ */
+
+static void
+ngx_http_profile_lua_unknown(prof_lua_state_t *co)
+{
+    ngx_http_profile_lua_t  *lua;
+
+    lua = &ngx_http_profile_lua;
+
+    /* without the code cache, a request has a machine of its own */
+
+    if (lua->anchors && prof_lua_table(co, lua->key) != lua->anchors) {
+        return;
+    }
+
+    if (++lua->tries == NGX_HTTP_PROFILE_LUA_TRIES) {
+        lua->err = "off: the structures of ngx_http_lua_module are not "
+                   "recognized";
+
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "profile: Lua code that waits is not shown: the "
+                      "structures of ngx_http_lua_module are not recognized");
+    }
 }
 
 
