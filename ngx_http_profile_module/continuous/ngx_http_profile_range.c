@@ -418,6 +418,7 @@ ngx_http_profile_range_work(void *data)
 
     if (range->slices && !range->cancelled) {
         ngx_http_profile_range_facts(range, p);
+        (void) prof_profile_spread(p);
 
         if (prof_profile_symbolize(p) != PROF_OK
             || ngx_http_profile_root_keep(&range->root, p) != PROF_OK)
@@ -551,15 +552,6 @@ ngx_http_profile_range_facts(ngx_http_profile_range_t *range,
     }
 
     (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);
-
-    /*
-     * In the mode "cpu", wall is the time from the first slice to the last
-     * one, and not the sum over all workers.
-     */
-
-    if (p->mode == PROF_MODE_CPU) {
-        p->wall = p->duration;
-    }
 }
 
 

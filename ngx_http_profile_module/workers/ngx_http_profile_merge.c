@@ -331,10 +331,4 @@ ngx_http_profile_asker_facts(ngx_http_profile_asker_t *s, prof_profile_t *p)
     }
 
     (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);
-
-    /* workers ran at the same time, and a busy worker ends a little late */
-
-    if (p->mode == PROF_MODE_CPU && !s->wanted.filter.enabled) {
-        p->wall /= m->nworkers;
-    }
 }

@@ -47,6 +47,7 @@
     x(lost_scripts,     "script frames whose names did not fit")   \
     x(lost_engine,      "stacks of scripts that could not be read")          \
     x(waits_left_out,   "waits beside others that are not shown")             \
+    x(spread_ns,        "time without samples, divided among samples")        \
     x(untracked_ns,     "time in which the request was not tracked")          \
     x(own_start_ns,     "time to start the capture")                          \
     x(own_handler_ns,   "time in the sample handler")                         \

@@ -11,6 +11,7 @@
 
 #include "capture/prof_process.h"
 #include "base/prof_hash.h"
+#include "profile/prof_merge.h"
 #include "stacks/prof_marks.h"
 
 #include <string.h>
@@ -343,7 +344,7 @@ prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t, uint64_t end)
     if (last->node == PROF_NONE) {
 
         if (cpu || busy) {
-            prof_process_named(slot, PROF_TYPE_NOTE, "[not sampled]",
+            prof_process_named(slot, PROF_TYPE_NOTE, PROF_NOT_SAMPLED,
                                PROF_ENTRY_TURN,
                                prof_process_label(slot, t, NULL), busy, cpu);
         }

@@ -55,6 +55,10 @@
 #define PROF_MERGE_NODES      (2 * 1024 * 1024)
 
 
+/* the frame of a thread that ran too briefly for a sample */
+#define PROF_NOT_SAMPLED      "[not sampled]"
+
+
 typedef struct prof_merge_s  prof_merge_t;
 
 
@@ -91,6 +95,14 @@ prof_profile_t *prof_merge_finish(prof_merge_t *m);
 prof_profile_t *prof_profile_merge(const prof_profile_t *const *profiles,
     const prof_merge_label_t *labels, uint32_t n, const char *title,
     uint32_t flags);
+
+/*
+ * Divides the time of "[not sampled]" among the samples that the same threads
+ * of the same workers have in the profile, and counts it as "spread_ns".  A
+ * thread without any sample keeps the frame.  The profile is a merge of slices.
+ * Returns PROF_ERROR when memory is short; then nothing was changed.
+ */
+int prof_profile_spread(prof_profile_t *p);
 
 PROF_HIDDEN_END
 

@@ -18,6 +18,7 @@
 #include <string.h>
 
 
+static int prof_profile_of_threads(const prof_profile_t *p);
 static int prof_profile_map(prof_profile_t *p);
 static uint64_t prof_profile_label_hash(const char *name, const char *value,
     const char *unit);
@@ -176,12 +177,26 @@ prof_measure_list(const prof_profile_t *p, uint32_t *list)
     for (m = 0; m < PROF_MEASURE_MAX; m++) {
         series = prof_measures[m].series;
 
+        if (m == PROF_MEASURE_WALL && prof_profile_of_threads(p)) {
+            continue;
+        }
+
         if (p->series[series].n || prof_modes[p->mode].series == series) {
             list[n++] = m;
         }
     }
 
     return n;
+}
+
+
+/* the CPU time of threads: their stacks have no wall time */
+
+static int
+prof_profile_of_threads(const prof_profile_t *p)
+{
+    return p->mode == PROF_MODE_CPU && p->scope
+           && (strcmp(p->scope, "worker") == 0 || strcmp(p->scope, "all") == 0);
 }
 
 

@@ -199,8 +199,16 @@ prof_notes_times(prof_notes_ctx_t *ctx)
     prof_buf_puts(&ctx->line, p->duration ? " of all threads: "
                                           : " from start to end: ");
     prof_summary_duration(&ctx->line, p->running);
-    prof_buf_printf(&ctx->line, " running in %" PRIu64 " turn%s, ",
-                    p->stats.turns, p->stats.turns == 1 ? "" : "s");
+    prof_buf_puts(&ctx->line, " running");
+
+    /* captures of workers have no turns */
+
+    if (p->stats.turns) {
+        prof_buf_printf(&ctx->line, " in %" PRIu64 " turn%s", p->stats.turns,
+                        p->stats.turns == 1 ? "" : "s");
+    }
+
+    prof_buf_puts(&ctx->line, ", ");
     prof_summary_duration(&ctx->line,
                           p->wall > p->running ? p->wall - p->running : 0);
     prof_buf_puts(&ctx->line, " waiting");

@@ -217,12 +217,13 @@ prof_summary_times(const prof_profile_t *p, prof_summary_ctx_t *ctx)
                         PROF_SUMMARY_NS, p->wall);
     prof_summary_number(ctx, "running", "time in turns",
                         PROF_SUMMARY_NS, p->running);
-    prof_summary_number(ctx, "waiting", "time between turns",
-                        PROF_SUMMARY_NS, wall[PROF_ENTRY_GAP]);
-    prof_summary_number(ctx, "cpu", "CPU time in turns, by the clock",
-                        PROF_SUMMARY_NS, p->cpu);
 
     prof_summary_parts(p, &parts);
+
+    prof_summary_number(ctx, "waiting", "time between turns",
+                        PROF_SUMMARY_NS, parts.waiting);
+    prof_summary_number(ctx, "cpu", "CPU time in turns, by the clock",
+                        PROF_SUMMARY_NS, p->cpu);
 
     prof_summary_number(ctx, "not_running",
                         "time in turns not running, unknown why",
