@@ -19,7 +19,7 @@ use ProfileTest;
 use ProfileTest::Pprof;
 use ProfileTest::Process;
 
-my $t = ProfileTest->new()->has(qw/ lua /)->allow(qr/on signal 9/)
+my $t = ProfileTest->new()->has(qw/ lua rewrite /)->allow(qr/on signal 9/)
                           ->allow(qr/cannot reach worker/);
 
 $t->conf(<<'EOF', workers => 2);
@@ -53,6 +53,7 @@ server {
         }
     }
 
+    location /fast { return 200 "fast\n"; }
     location /-/profile/ { profile_console; }
 }
 EOF
@@ -94,6 +95,22 @@ for my $mode (qw/ cpu wall /) {
         "$mode: the loop has no more time than it used");
     ok((grep { is_loop($_) && $_->{labels}{thread} eq 'main' } $p->samples()),
         "$mode: the samples are of the main thread");
+}
+
+# requests and allocations need the event loop
+
+for my $what ('wall?uri=/fast&seconds=2', 'object?seconds=2') {
+    my $begin = time();
+    my $s = http_get("/-/profile/$what&format=folded", start => 1);
+
+    sleep(0.3);
+    http_get('/fast') for 1 .. 3;
+
+    my $text = http_end($s, timeout => 20)->body();
+
+    cmp_ok(time() - $begin, '<', 2 + 2, "$what: the capture ends in time");
+    like($text, qr/^# left_out: $pid \(busy with one event, which the modes/m,
+        "$what: the profile tells why the worker takes no part");
 }
 
 # the client disconnects

@@ -238,8 +238,7 @@ ngx_http_profile_asker_message(ngx_http_profile_asker_t *s,
 
 /*
  * Sends the order, or its end, to the attendants of workers whose event loops
- * have not begun their shares.  Requests and allocations are captured only by
- * event loops.
+ * have not begun their shares.
  */
 
 static void
@@ -248,10 +247,6 @@ ngx_http_profile_asker_ring(ngx_http_profile_asker_t *s, ngx_uint_t type)
     ngx_uint_t                  i;
     ngx_http_profile_member_t  *member;
     ngx_http_profile_message_t  m;
-
-    if (s->wanted.filter.enabled || s->wanted.conf.mode == PROF_MODE_OBJECT) {
-        return;
-    }
 
     ngx_http_profile_asker_message(s, &m);
     m.type = type;
@@ -329,6 +324,11 @@ ngx_http_profile_asker_report(ngx_http_profile_message_t *m)
 
         if (m->type == NGX_HTTP_PROFILE_BEGUN) {
             member->begun = 1;
+            return;
+        }
+
+        if (m->type == NGX_HTTP_PROFILE_HELD) {
+            member->held = 1;
             return;
         }
 
@@ -435,8 +435,8 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
 
 
 /*
- * Gives up workers that have exited.  With "last", also gives up workers that
- * have sent no message.  Returns whether all workers that are not given up and
+ * Gives up workers that have exited, and after the end those that still run one
+ * event.  With "last", also gives up workers that have sent no message.  Returns whether all workers that are not given up and
  * have not reported are writing their archives.
  */
 
@@ -473,7 +473,9 @@ ngx_http_profile_asker_silent(ngx_http_profile_asker_t *s, ngx_uint_t last)
 
         if (member->state == NGX_HTTP_PROFILE_MEMBER_ASKED) {
 
-            if (!last) {
+            if (!last && (!member->held || member->begun
+                          || prof_now() < s->end))
+            {
                 writing = 0;
                 continue;
             }

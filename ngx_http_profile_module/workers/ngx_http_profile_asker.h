@@ -84,7 +84,8 @@ typedef struct {
     ngx_http_profile_member_e   state;
     ngx_uint_t                  report;      /* valid in the state DONE */
     ngx_uint_t                  missed;      /* checks since it has exited */
-    ngx_uint_t                  begun;       /* its share has begun */
+    unsigned                    begun:1;     /* its share has begun */
+    unsigned                    held:1;      /* it runs one event for long */
 } ngx_http_profile_member_t;
 
 

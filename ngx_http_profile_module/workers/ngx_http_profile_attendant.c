@@ -7,7 +7,9 @@
  * the bell of the worker, which askers do only if the event loop has not begun
  * its share.  It samples the main thread by timers of its own, and touches
  * nothing that belongs to the event loop.  If the event loop runs again, it
- * finds that the order is taken.
+ * finds that the order is taken.  Only the event loop captures requests and
+ * allocations, so the attendant answers such an order with the reason why the
+ * worker does not take part.
  *
  * Context: the thread, unless stated otherwise.
  */
@@ -62,7 +64,7 @@ static void ngx_http_profile_attendant_begin(ngx_http_profile_message_t *m,
 static void ngx_http_profile_attendant_end(ngx_http_profile_attended_t *a,
     ngx_uint_t wanted);
 static void ngx_http_profile_attendant_report(ngx_http_profile_message_t *m,
-    ngx_uint_t report);
+    ngx_uint_t type, ngx_uint_t report);
 
 
 static ngx_http_profile_attendant_t  attendant;
@@ -277,6 +279,12 @@ ngx_http_profile_attendant_begin(ngx_http_profile_message_t *m, int fd)
     const char                   *err;
     ngx_http_profile_attended_t  *a;
 
+    if (m->filter.enabled || m->conf.mode == PROF_MODE_OBJECT) {
+        ngx_http_profile_attendant_report(m, NGX_HTTP_PROFILE_HELD, 0);
+        (void) close(fd);
+        return;
+    }
+
     if (m->end <= prof_now()
         || !ngx_http_profile_attendant_claim(m->worker, m->id))
     {
@@ -299,12 +307,14 @@ ngx_http_profile_attendant_begin(ngx_http_profile_message_t *m, int fd)
             return;
         }
 
-        ngx_http_profile_attendant_report(m, NGX_HTTP_PROFILE_FAILED);
+        ngx_http_profile_attendant_report(m, NGX_HTTP_PROFILE_REPORT,
+                                          NGX_HTTP_PROFILE_FAILED);
         (void) close(fd);
         return;
     }
 
-    ngx_http_profile_attendant_report(m, NGX_HTTP_PROFILE_BUSY);
+    ngx_http_profile_attendant_report(m, NGX_HTTP_PROFILE_REPORT,
+                                      NGX_HTTP_PROFILE_BUSY);
     (void) close(fd);
 }
 
@@ -326,7 +336,8 @@ ngx_http_profile_attendant_end(ngx_http_profile_attended_t *a,
                   && ngx_http_profile_share_archive(p, a->fd) == NGX_OK)
                  ? NGX_HTTP_PROFILE_STUCK : NGX_HTTP_PROFILE_FAILED;
 
-        ngx_http_profile_attendant_report(&a->order, report);
+        ngx_http_profile_attendant_report(&a->order, NGX_HTTP_PROFILE_REPORT,
+                                          report);
     }
 
     prof_profile_destroy(p);
@@ -338,13 +349,13 @@ ngx_http_profile_attendant_end(ngx_http_profile_attended_t *a,
 
 static void
 ngx_http_profile_attendant_report(ngx_http_profile_message_t *m,
-    ngx_uint_t report)
+    ngx_uint_t type, ngx_uint_t report)
 {
     ngx_http_profile_message_t  answer;
 
     ngx_memzero(&answer, sizeof(ngx_http_profile_message_t));
 
-    answer.type = NGX_HTTP_PROFILE_REPORT;
+    answer.type = type;
     answer.report = report;
     answer.id = m->id;
 

@@ -637,6 +637,7 @@ ngx_http_profile_inbox_got(ngx_http_profile_message_t *m, int fd)
         break;
 
     case NGX_HTTP_PROFILE_BEGUN:
+    case NGX_HTTP_PROFILE_HELD:
     case NGX_HTTP_PROFILE_WRITING:
     case NGX_HTTP_PROFILE_REPORT:
         ngx_http_profile_receivers->report(m);

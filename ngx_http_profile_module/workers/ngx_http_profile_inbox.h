@@ -64,7 +64,9 @@ typedef enum {
     NGX_HTTP_PROFILE_WRITING,        /* to the asker: captured, not written */
     NGX_HTTP_PROFILE_REPORT,         /* to the asker: the share has ended */
     NGX_HTTP_PROFILE_STATE,          /* to workers: write your state */
-    NGX_HTTP_PROFILE_BEGUN           /* to the asker: the share has begun */
+    NGX_HTTP_PROFILE_BEGUN,          /* to the asker: the share has begun */
+    NGX_HTTP_PROFILE_HELD            /* to the asker: the share needs the event
+                                        loop, which runs one event */
 } ngx_http_profile_message_e;
 
 

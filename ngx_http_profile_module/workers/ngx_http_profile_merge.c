@@ -252,7 +252,9 @@ ngx_http_profile_asker_why(ngx_http_profile_member_t *member)
         break;
 
     default:
-        return "no answer";
+        return (member->held && !member->begun)
+               ? "busy with one event, which the modes cpu and wall show"
+               : "no answer";
     }
 
     switch (member->report) {
