@@ -436,8 +436,9 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
 
 /*
  * Gives up workers that have exited, and after the end those that still run one
- * event.  With "last", also gives up workers that have sent no message.  Returns whether all workers that are not given up and
- * have not reported are writing their archives.
+ * event.  With "last", also gives up workers that have sent no message.
+ * Returns whether all workers that are not given up and have not reported are
+ * writing their archives.
  */
 
 static ngx_uint_t

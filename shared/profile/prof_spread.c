@@ -39,10 +39,10 @@ static void prof_spread_divide(prof_spread_t *from, prof_entry_t *e);
 int
 prof_profile_spread(prof_profile_t *p)
 {
-    uint32_t       i, k, n, *thread;
-    prof_entry_t  *e;
-    prof_series_t *s;
-    prof_spread_t *list;
+    uint32_t        i, k, n, *thread;
+    prof_entry_t   *e;
+    prof_series_t  *s;
+    prof_spread_t  *list;
 
     s = &p->series[PROF_SERIES_TIME];
 
