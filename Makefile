@@ -270,8 +270,9 @@ http3:
 	@CC="$(CC)" JOBS=$(JOBS) tools/build-nginx http3 $(HTTP3)             \
 	    || { test $$? = 77 && echo "HTTP/3 is not tested"; }
 
-# npm packages of tests: the viewer's importer, and the driver of the browser
+# npm packages of tests: the importers of viewers, and the driver of the browser
 NODE_MODULES = t/speedscope/node_modules/.package-lock.json                   \
+               t/trace/node_modules/.package-lock.json                        \
                t/browser/node_modules/.package-lock.json
 
 $(NODE_MODULES): %/node_modules/.package-lock.json: %/package-lock.json
@@ -498,7 +499,7 @@ demo:	## start nginx with an example site
 	@NGINX=$(NGINX) MODULE=$(SO) VIEWER=$(BUILD)/viewer tools/demo
 
 clean:	## remove all built files
-	rm -rf $(BUILD) t/speedscope/node_modules t/browser/node_modules
+	rm -rf $(BUILD) $(NODE_MODULES:/.package-lock.json=)
 
 help:	## print this list
 	@sed -n -e 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | expand -t 12

@@ -232,10 +232,12 @@ int ngx_http_profile_picture_dump(ngx_http_profile_picture_t *pic,
 ngx_int_t ngx_http_profile_hour_route(ngx_http_profile_call_t *call);
 
 /*
- * ngx_http_profile_turns_json.c: appends a snapshot of the turn log as JSON.
- * Returns PROF_ERROR if memory is short.  Context: a thread.
+ * ngx_http_profile_turns_json.c, ngx_http_profile_turns_trace.c: append a
+ * snapshot of the turn log as JSON, or as a trace of Chromium.  Return
+ * PROF_ERROR if memory is short.  Context: a thread.
  */
 int ngx_http_profile_turns_json(prof_turns_snapshot_t *s, prof_buf_t *b);
+int ngx_http_profile_turns_trace(prof_turns_snapshot_t *s, prof_buf_t *b);
 
 /* ngx_http_profile_diff.c */
 

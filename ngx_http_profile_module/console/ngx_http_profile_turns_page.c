@@ -19,11 +19,17 @@
 #define NGX_HTTP_PROFILE_TURNS_ANSWERS   4
 
 
+/* appends a snapshot in one of the formats */
+typedef int (*ngx_http_profile_turns_pt)(prof_turns_snapshot_t *s,
+    prof_buf_t *b);
+
+
 typedef struct {
     ngx_http_profile_job_t        job;
     ngx_http_profile_call_t      *call;      /* NULL: the client left */
     ngx_http_profile_snapshot_t  *snapshot;
-    ngx_http_profile_store_t     *store;     /* NULL: the answer is JSON */
+    ngx_http_profile_store_t     *store;     /* NULL: the answer is the log */
+    ngx_http_profile_turns_pt     make;
     u_char                        id[NGX_HTTP_PROFILE_ID_LEN];
     ngx_int_t                     ms;
     ngx_int_t                     rc;
@@ -37,6 +43,12 @@ static ngx_int_t ngx_http_profile_turns_one_route(
     ngx_http_profile_call_t *call);
 static int ngx_http_profile_turns_one(ngx_http_profile_picture_t *pic,
     prof_profile_t **p);
+static int ngx_http_profile_turns_one_trace(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p);
+static int ngx_http_profile_turns_make(ngx_http_profile_picture_t *pic,
+    prof_profile_t *p, ngx_http_profile_turns_pt make);
+static ngx_int_t ngx_http_profile_turns_format(ngx_http_profile_call_t *call,
+    ngx_http_profile_turns_pt *make);
 static void ngx_http_profile_turns_abort(ngx_http_profile_call_t *call);
 static void ngx_http_profile_turns_work(void *data);
 static void ngx_http_profile_turns_done(void *data);
@@ -50,7 +62,7 @@ const ngx_http_profile_route_t  ngx_http_profile_turns_routes[] = {
     { ngx_string("turns"), NGX_HTTP_GET,
       ngx_http_profile_turns_route,
       "the last seconds of the turn log of all workers, and who delayed whom: "
-      "seconds=, format=json",
+      "seconds=, format=json or trace",
       NGX_HTTP_PROFILE_PAGE|NGX_HTTP_PROFILE_DRAWN },
 
     { ngx_string("turns"), NGX_HTTP_POST,
@@ -59,7 +71,7 @@ const ngx_http_profile_route_t  ngx_http_profile_turns_routes[] = {
 
     { ngx_string("turns/*"), NGX_HTTP_GET,
       ngx_http_profile_turns_one_route,
-      "turns/ID: the turn log in a profile",
+      "turns/ID: the turn log in a profile: format=json or trace",
       NGX_HTTP_PROFILE_PAGE|NGX_HTTP_PROFILE_DRAWN },
 
     { ngx_null_string, 0, NULL, NULL, 0 }
@@ -76,6 +88,7 @@ ngx_http_profile_turns_route(ngx_http_profile_call_t *call)
     ngx_int_t                         rc, ms;
     ngx_str_t                         value;
     ngx_http_profile_store_t         *store;
+    ngx_http_profile_turns_pt         make;
     ngx_http_profile_turns_answer_t  *a;
 
     ms = NGX_HTTP_PROFILE_TURNS_SECONDS;
@@ -94,6 +107,12 @@ ngx_http_profile_turns_route(ngx_http_profile_call_t *call)
             return ngx_http_profile_call_wrong(call, "seconds", &value,
                                                "a number from 0.001 to 3600");
         }
+    }
+
+    rc = ngx_http_profile_turns_format(call, &make);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     if (!ngx_http_profile_logs_turns()) {
@@ -126,6 +145,7 @@ ngx_http_profile_turns_route(ngx_http_profile_call_t *call)
 
     a->ms = ms;
     a->store = store;
+    a->make = make;
     a->gzip.accepted = ngx_http_profile_accept_gzip(call->request);
     a->snapshot = ngx_http_profile_snapshot_begin(PROF_TURNS_ASKED,
                                 now - ngx_min(now, (uint64_t) ms * 1000000),
@@ -162,6 +182,35 @@ ngx_http_profile_turns_route(ngx_http_profile_call_t *call)
     }
 
     return rc;
+}
+
+
+static ngx_int_t
+ngx_http_profile_turns_format(ngx_http_profile_call_t *call,
+    ngx_http_profile_turns_pt *make)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    *make = ngx_http_profile_turns_json;
+
+    rc = ngx_http_profile_call_arg(call, "format", &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
+    }
+
+    if (ngx_http_profile_str_eq(&value, "json", 4)) {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_profile_str_eq(&value, "trace", 5)) {
+        *make = ngx_http_profile_turns_trace;
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_profile_call_wrong(call, "format", &value,
+                                       "\"json\" or \"trace\"");
 }
 
 
@@ -203,7 +252,7 @@ ngx_http_profile_turns_work(void *data)
         return;
     }
 
-    if (ngx_http_profile_turns_json(s, &a->out) == PROF_OK
+    if (a->make(s, &a->out) == PROF_OK
         && !prof_buf_failed(&a->out))
     {
         ngx_http_profile_gzip(&a->out, &a->gzip);
@@ -283,8 +332,16 @@ ngx_http_profile_turns_free(void *data)
 static ngx_int_t
 ngx_http_profile_turns_one_route(ngx_http_profile_call_t *call)
 {
+    ngx_int_t                    rc;
     ngx_http_profile_store_t    *store;
+    ngx_http_profile_turns_pt    make;
     ngx_http_profile_picture_t   asked;
+
+    rc = ngx_http_profile_turns_format(call, &make);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
 
     store = ngx_http_profile_store(call->request);
 
@@ -300,7 +357,9 @@ ngx_http_profile_turns_one_route(ngx_http_profile_call_t *call)
 
     asked.n = 1;
     asked.id[0] = call->rest;
-    asked.make = ngx_http_profile_turns_one;
+    asked.make = make == ngx_http_profile_turns_trace
+                 ? ngx_http_profile_turns_one_trace
+                 : ngx_http_profile_turns_one;
 
     return ngx_http_profile_picture(call, store, &asked);
 }
@@ -311,18 +370,34 @@ ngx_http_profile_turns_one_route(ngx_http_profile_call_t *call)
 static int
 ngx_http_profile_turns_one(ngx_http_profile_picture_t *pic, prof_profile_t **p)
 {
+    return ngx_http_profile_turns_make(pic, p[0], ngx_http_profile_turns_json);
+}
+
+
+static int
+ngx_http_profile_turns_one_trace(ngx_http_profile_picture_t *pic,
+    prof_profile_t **p)
+{
+    return ngx_http_profile_turns_make(pic, p[0], ngx_http_profile_turns_trace);
+}
+
+
+static int
+ngx_http_profile_turns_make(ngx_http_profile_picture_t *pic, prof_profile_t *p,
+    ngx_http_profile_turns_pt make)
+{
     int                     rc;
     prof_turns_snapshot_t  *s;
 
     pic->missing = 0;
 
-    if (p[0]->turns == NULL) {
+    if (p->turns == NULL) {
         pic->rc = NGX_HTTP_NOT_FOUND;
         pic->err = "has no part of the turn log";
         return PROF_ERROR;
     }
 
-    s = prof_turns_snapshot_read(p[0]->turns, p[0]->turns_len);
+    s = prof_turns_snapshot_read(p->turns, p->turns_len);
 
     if (s == NULL) {
         pic->rc = NGX_HTTP_NOT_FOUND;
@@ -330,7 +405,7 @@ ngx_http_profile_turns_one(ngx_http_profile_picture_t *pic, prof_profile_t **p)
         return PROF_ERROR;
     }
 
-    rc = ngx_http_profile_turns_json(s, &pic->out);
+    rc = make(s, &pic->out);
 
     prof_turns_snapshot_destroy(s);
 

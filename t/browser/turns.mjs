@@ -3,7 +3,9 @@
  *
  * Uses the page of the turn log in a browser:
  *
- *     node turns.mjs URL [DIRECTORY]
+ *     node turns.mjs URL ID [DIRECTORY]
+ *
+ * ID is that of a stored snapshot.
  *
  * Prints a JSON object of what was seen, and writes pictures to the directory.
  */
@@ -14,7 +16,7 @@ import { launch, readAxe } from './launch.mjs';
 
 const RECORDS = 100_000;
 
-const [url, directory] = process.argv.slice(2);
+const [url, id, directory] = process.argv.slice(2);
 
 const out = { console: [], elsewhere: [], axe: {}, width: {} };
 const axe = readAxe();
@@ -69,7 +71,7 @@ async function open(colorScheme, width, answer) {
     });
     const page = await context.newPage();
 
-    page.setDefaultTimeout(20000);
+    page.setDefaultTimeout(60000);
 
     page.on('console', m => {
         if (/^(error|warning)$/.test(m.type())
@@ -88,12 +90,12 @@ async function open(colorScheme, width, answer) {
     });
 
     if (answer) {
-        await page.route('**/turns?*format=json', r => r.fulfill({
+        await page.route('**/turns/*format=json', r => r.fulfill({
             contentType: 'application/json', body: answer
         }));
     }
 
-    await page.goto(url + '/-/profile/turns?seconds=10');
+    await page.goto(`${url}/-/profile/turns/${id}`);
     await page.waitForSelector('.turns-lanes canvas');
 
     return page;
@@ -240,17 +242,19 @@ async function blame(page) {
 }
 
 
-/* a click on the box leads to the next requests of its location */
+/* a click leads to a capture of the next requests, whose answer is forged */
 
 async function capture(page) {
-    await page.fill('#filter', 'get /fast');
-    await page.focus('canvas');
-    await page.keyboard.press('Escape');
-    await page.keyboard.press('ArrowRight');
+    await page.route('**/wall?*', r => {
+        out.asked = r.request().method() + ' '
+                    + new URL(r.request().url()).search;
+        r.fulfill({ status: 201, contentType: 'application/json',
+                    body: JSON.stringify({ id }) });
+    });
+
+    await page.click('#longest tbody button');
     await page.click('.turns-facts button:has-text("Capture")');
-    await page.waitForURL(/p\/\w{32}/, { timeout: 60000 });
-    out.captured = await page.waitForSelector('#title:has-text("/")')
-        .then(e => e.textContent());
+    await page.waitForURL(/p\/\w{32}/);
 }
 
 
@@ -280,7 +284,7 @@ async function large() {
     const page = await open('light', 1280, JSON.stringify(data));
 
     Object.assign(out, await page.evaluate(async () => {
-        const text = await (await fetch('turns?seconds=10&format=json')).text();
+        const text = await (await fetch(location.pathname + '?format=json')).text();
         const opened = [];
 
         for (let i = 0; i < 3; i++) {
