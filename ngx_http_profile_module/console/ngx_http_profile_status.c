@@ -481,7 +481,8 @@ ngx_http_profile_status_jobs(ngx_http_profile_state_t *state)
                        json_integer((json_int_t) state->losses.lost[i]));
     }
 
-    return json_pack("{s:I, s:I, s:I, s:o}",
+    return json_pack("{s:I, s:I, s:I, s:I, s:o}",
+                     "unequal_requests", (json_int_t) state->losses.unequal,
                      "jobs", (json_int_t) state->jobs,
                      "jobs_bytes", (json_int_t) state->jobs_size,
                      "kept", (json_int_t) state->losses.kept,

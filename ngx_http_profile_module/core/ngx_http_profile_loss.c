@@ -42,6 +42,17 @@ ngx_http_profile_kept(void)
 
 
 void
+ngx_http_profile_unequal(void)
+{
+    ngx_http_profile_losses.unequal++;
+
+    if (ngx_http_profile_all_losses) {
+        ngx_http_profile_all_losses->unequal++;
+    }
+}
+
+
+void
 ngx_http_profile_lose(ngx_http_profile_loss_e cause, ngx_log_t *log)
 {
     ngx_uint_t  omitted;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Counters of a worker: profiles that it has kept, and profiles that it has
- * dropped, by cause.
+ * Counters of a worker: profiles that it has kept, profiles that it has
+ * dropped, by cause, and requests whose times did not add up.
  *
  * Context: the event loop of a worker.
  */
@@ -32,6 +32,8 @@ typedef enum {
 typedef struct {
     ngx_uint_t                       kept;   /* kept by profile_keep */
     ngx_uint_t                       lost[NGX_HTTP_PROFILE_LOSSES];
+    ngx_uint_t                       unequal;  /* requests whose turns and
+                                                  waits are not $request_time */
 } ngx_http_profile_losses_t;
 
 
@@ -48,6 +50,9 @@ extern ngx_http_profile_losses_t  *ngx_http_profile_all_losses;
 
 /* counts a profile that profile_keep has kept */
 void ngx_http_profile_kept(void);
+
+/* counts a request whose times did not add up */
+void ngx_http_profile_unequal(void);
 
 /* the name of each cause; the first name, of no loss, is empty */
 extern ngx_str_t  ngx_http_profile_loss_names[NGX_HTTP_PROFILE_LOSSES];

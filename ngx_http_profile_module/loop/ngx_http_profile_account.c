@@ -9,6 +9,7 @@
 
 
 #include "core/ngx_http_profile_conf.h"
+#include "core/ngx_http_profile_loss.h"
 #include "loop/ngx_http_profile_brief.h"
 #include "loop/ngx_http_profile_loop_private.h"
 
@@ -17,6 +18,12 @@
 #define NGX_HTTP_PROFILE_BEHIND_NS  100000
 
 #define NGX_HTTP_PROFILE_MSEC       1000000
+
+/* sums may be off by this time, or by a hundredth of the whole */
+
+#define ngx_http_profile_is_off_by(off, ns, whole)                            \
+    ((uint64_t) ((off) + (ns)) > 2 * (ns)                                     \
+     && (uint64_t) ((off) < 0 ? -(off) : (off)) > (whole) / 100)
 
 /* the maximum number of pieces; then the earlier waits are final */
 #define NGX_HTTP_PROFILE_PIECES     64
@@ -65,9 +72,9 @@ static ngx_int_t ngx_http_profile_account_end(ngx_http_request_t *r,
 static void ngx_http_profile_account_tail(ngx_http_profile_run_t *run);
 static void ngx_http_profile_account_last(ngx_http_profile_track_t *tr,
     uint64_t now);
-#if (NGX_DEBUG)
 static void ngx_http_profile_account_check(ngx_http_profile_track_t *tr);
-#endif
+static void ngx_http_profile_account_unequal(ngx_http_profile_track_t *tr,
+    int64_t parts);
 static void ngx_http_profile_account_place(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_account_late(void);
 static void ngx_http_profile_update_time(uint64_t now);
@@ -600,11 +607,8 @@ ngx_http_profile_account_close(ngx_http_profile_track_t *tr)
     ngx_http_profile_account_until(tr, &tr->times, now);
     tr->closed = 1;
 
-#if (NGX_DEBUG)
-    ngx_http_profile_account_check(tr);
-#endif
-
     ngx_http_profile_update_time(now);
+    ngx_http_profile_account_check(tr);
 
     return now;
 }
@@ -666,34 +670,51 @@ ngx_http_profile_account_last(ngx_http_profile_track_t *tr, uint64_t now)
 }
 
 
-#if (NGX_DEBUG)
+/*
+ * The parts of a request's time add up to the whole, and the whole is
+ * $request_time, in which the clock of the day may have been set.
+ */
 
-/* the parts of a request add up to the whole, and none is larger */
-
-static void
+PROF_HOT static void
 ngx_http_profile_account_check(ngx_http_profile_track_t *tr)
 {
-    int64_t                    off;
+    int64_t                    parts, clock;
+    ngx_time_t                *tp;
     ngx_http_profile_times_t  *times;
 
+    tp = ngx_timeofday();
     times = &tr->times;
 
-    off = (int64_t) (times->wall - times->running - times->wait
-                     - times->stall);
+    parts = (int64_t) (times->running + times->wait + times->stall
+                       - times->wall);
+    clock = ((int64_t) (tp->sec - tr->request->start_sec) * 1000
+             + (int64_t) (tp->msec - tr->request->start_msec))
+            * NGX_HTTP_PROFILE_MSEC - (int64_t) times->wall;
 
-    if (off < 0) {
-        off = -off;
-    }
-
-    if (off > NGX_HTTP_PROFILE_MSEC && (uint64_t) off > times->wall / 100) {
-        ngx_log_error(NGX_LOG_ALERT, tr->request->connection->log, 0,
-                      "profile: the times of a request do not add up: "
-                      "%uL ns, running %uL, wait %uL, stall %uL",
-                      times->wall, times->running, times->wait, times->stall);
+    if (ngx_http_profile_is_off_by(parts, NGX_HTTP_PROFILE_MSEC, times->wall)
+        || ngx_http_profile_is_off_by(clock, 2 * NGX_HTTP_PROFILE_MSEC,
+                                      times->wall))
+    {
+        ngx_http_profile_account_unequal(tr, parts);
     }
 }
 
+
+__attribute__((noinline)) static void
+ngx_http_profile_account_unequal(ngx_http_profile_track_t *tr, int64_t parts)
+{
+    ngx_http_profile_unequal();
+
+#if (NGX_DEBUG)
+    if (parts > NGX_HTTP_PROFILE_MSEC || parts < -NGX_HTTP_PROFILE_MSEC) {
+        ngx_log_error(NGX_LOG_ALERT, tr->request->connection->log, 0,
+                      "profile: the times of a request do not add up: "
+                      "%uL ns, running %uL, wait %uL, stall %uL",
+                      tr->times.wall, tr->times.running, tr->times.wait,
+                      tr->times.stall);
+    }
 #endif
+}
 
 
 /* notes the place in the metrics: the request may be freed before it counts */

@@ -205,6 +205,11 @@ static const ngx_http_profile_metric_t  ngx_http_profile_loss_metrics[] = {
       NULL, NGX_HTTP_PROFILE_BY_LOSS,
       "Profiles that were dropped, by the limit that was reached." },
 
+    { "nginx_profile_unequal_requests", "", NGX_HTTP_PROFILE_COUNTER,
+      offsetof(ngx_http_profile_losses_t, unequal),
+      NULL, NGX_HTTP_PROFILE_PLAIN,
+      "Requests whose turns and waits did not add up to $request_time." },
+
     { NULL, NULL, 0, 0, NULL, 0, NULL }
 };
 
@@ -394,6 +399,7 @@ ngx_http_profile_expose_losses(ngx_http_profile_writer_t *w)
         losses = &w->dir->pages[n]->losses;
 
         sum.kept += ngx_http_profile_counter(&losses->kept);
+        sum.unequal += ngx_http_profile_counter(&losses->unequal);
 
         for (i = 0; i < NGX_HTTP_PROFILE_LOSSES; i++) {
             sum.lost[i] += ngx_http_profile_counter(&losses->lost[i]);
