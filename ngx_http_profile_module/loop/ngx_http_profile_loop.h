@@ -422,6 +422,14 @@ ngx_uint_t ngx_http_profile_resolves(ngx_http_profile_track_t *tr,
     ngx_uint_t ended, ngx_str_t *name);
 
 /*
+ * Returns a connection, other than the client's, at which the request waits
+ * with a time limit, or NULL.  Otherwise sets *timer to whether it waits for a
+ * timer.  Queries of names do not count.
+ */
+ngx_connection_t *ngx_http_profile_awaits(ngx_http_profile_track_t *tr,
+    ngx_uint_t *timer);
+
+/*
  * ngx_http_profile_turn.c: called in the POST_READ phase.  Runs the remaining
  * phases of the request as its first turn.  The request may be freed
  * afterwards.

@@ -61,7 +61,7 @@ typedef struct {
     ngx_queue_t                queue;       /* in track->events */
     ngx_http_profile_track_t  *track;
     uint64_t                   awaited;     /* begin of the turn that set it */
-    ngx_msec_t                 due;         /* of a query: its time limit */
+    ngx_msec_t                 due;         /* key of its timer */
     size_t                     len;         /* of the name; 0: no query */
     u_char                     name[NGX_HTTP_PROFILE_NAME_LEN];
 } ngx_http_profile_owned_event_t;
@@ -741,9 +741,9 @@ ngx_http_profile_own_event(ngx_http_profile_track_t *tr, ngx_event_t *ev)
     owned->node.key = (ngx_rbtree_key_t) ev;
     owned->track = tr;
     owned->awaited = tr->since;
+    owned->due = ev->timer.key;
 
     if (query && query->name.len) {
-        owned->due = ev->timer.key;
         owned->len = ngx_min(query->name.len, NGX_HTTP_PROFILE_NAME_LEN);
         ngx_memcpy(owned->name, query->name.data, owned->len);
 
@@ -930,9 +930,46 @@ ngx_http_profile_resolves(ngx_http_profile_track_t *tr, ngx_uint_t ended,
 }
 
 
+ngx_connection_t *
+ngx_http_profile_awaits(ngx_http_profile_track_t *tr, ngx_uint_t *timer)
+{
+    ngx_queue_t                     *q;
+    ngx_connection_t                *c;
+    ngx_http_profile_owned_t        *owned;
+    ngx_http_profile_owned_event_t  *event;
+
+    *timer = 0;
+
+    for (q = ngx_queue_head(&tr->connections);
+         q != ngx_queue_sentinel(&tr->connections);
+         q = ngx_queue_next(q))
+    {
+        owned = ngx_queue_data(q, ngx_http_profile_owned_t, queue);
+        c = &ngx_http_profile_connections[owned - ngx_http_profile_owned];
+
+        if (c->fd != (ngx_socket_t) -1 && c->number == owned->number
+            && (c->read->timer_set || c->write->timer_set))
+        {
+            return c;
+        }
+    }
+
+    for (q = ngx_queue_head(&tr->events);
+         q != ngx_queue_sentinel(&tr->events);
+         q = ngx_queue_next(q))
+    {
+        event = ngx_queue_data(q, ngx_http_profile_owned_event_t, queue);
+
+        *timer |= event->len == 0 && ngx_http_profile_is_pending(event);
+    }
+
+    return NULL;
+}
+
+
 /*
- * Returns whether the timer of the query is set.  The memory of a query that
- * has ended is freed, so the timer is looked for in nginx's tree.
+ * Returns whether the timer of the event is set.  The memory of an event may be
+ * freed, so the timer is looked for in nginx's tree.
  */
 
 static ngx_uint_t

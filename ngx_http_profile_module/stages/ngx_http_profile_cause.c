@@ -13,6 +13,11 @@
 
 static ngx_http_profile_subrequest_t *ngx_http_profile_waiting_subrequest(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
+static ngx_http_profile_wake_t *ngx_http_profile_awaited(
+    ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake,
+    ngx_http_profile_wake_t *present);
+static void ngx_http_profile_present(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *present);
 static ngx_http_profile_cause_e ngx_http_profile_classify(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake,
     ngx_http_profile_subrequest_t *sr);
@@ -69,10 +74,12 @@ static ngx_http_profile_subrequest_t *
 ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake)
 {
+    ngx_connection_t               *c;
     ngx_http_request_t             *r;
     ngx_http_profile_subrequest_t  *sr, *any;
 
     any = NULL;
+    c = tr->request->connection;
 
     for (sr = tr->subrequests; sr; sr = sr->next) {
         r = sr->request;
@@ -97,15 +104,18 @@ ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
             return sr;
         }
 
+        /* the main request is the last one of the list */
+
 #if (NGX_HTTP_CACHE)
-        if (wake && wake->event && r->cache
-            && wake->event == &r->cache->wait_event)
-        {
-            return sr;
+        if (r->cache && r->cache->waiting) {
+
+            if (wake && wake->event == &r->cache->wait_event) {
+                return sr;
+            }
+
+            any = any ? any : sr;
         }
 #endif
-
-        /* the main request is the last one of the list */
 
         if (any == NULL
             && (sr->aio
@@ -121,15 +131,17 @@ ngx_http_profile_waiting_subrequest(ngx_http_profile_track_t *tr,
     /*
      * A timer or another connection is the cause itself.  Other events may come
      * while the request waits, and the awaited event describes the gap better.
+     * The time limit for a client that reads is such an event.
      */
 
-    if (wake && (wake->timer || (wake->connection
-        && wake->connection != tr->request->connection)))
+    if (wake == NULL
+        || (wake->connection == c
+            && (!wake->timer || (wake->event == c->write && c->write->ready))))
     {
-        return NULL;
+        return any;
     }
 
-    return any;
+    return (wake->timer || wake->connection) ? NULL : any;
 }
 
 
@@ -137,41 +149,87 @@ ngx_http_profile_cause_e
 ngx_http_profile_cause_of(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake)
 {
-    return ngx_http_profile_classify(tr, wake,
-                              ngx_http_profile_waiting_subrequest(tr, wake));
+    ngx_http_profile_wake_t         present;
+    ngx_http_profile_subrequest_t  *sr;
+
+    sr = ngx_http_profile_waiting_subrequest(tr, wake);
+
+    if (sr == NULL) {
+        wake = ngx_http_profile_awaited(tr, wake, &present);
+    }
+
+    return ngx_http_profile_classify(tr, wake, sr);
+}
+
+
+/*
+ * A client that leaves wakes a request that waits for something else.  What it
+ * waits for is still a part of its state.
+ */
+
+static ngx_http_profile_wake_t *
+ngx_http_profile_awaited(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *wake, ngx_http_profile_wake_t *present)
+{
+    ngx_connection_t  *c;
+
+    c = tr->request->connection;
+
+    if (wake == NULL || wake->connection != c || wake->event != c->read
+        || wake->body || wake->scripted || wake->resolver
+        || ngx_http_profile_client_cause(tr->request, wake->event)
+           != NGX_HTTP_PROFILE_CAUSE_UNKNOWN)
+    {
+        return wake;
+    }
+
+    ngx_http_profile_present(tr, present);
+
+    return present;
 }
 
 
 /* the event that is going to wake the request is the one that it waits for */
 
+static void
+ngx_http_profile_present(ngx_http_profile_track_t *tr,
+    ngx_http_profile_wake_t *present)
+{
+    ngx_str_t          name;
+    ngx_uint_t         timer;
+    ngx_connection_t  *c;
+
+    ngx_memzero(present, sizeof(ngx_http_profile_wake_t));
+
+    c = tr->request->connection;
+
+    if (c->write->delayed || c->write->timer_set) {
+        present->connection = c;
+        present->event = c->write;
+
+    } else if (c->read->timer_set || ngx_http_profile_resolves(tr, 0, &name)) {
+        present->connection = c;
+        present->event = c->read;
+
+    } else {
+        present->connection = ngx_http_profile_awaits(tr, &timer);
+        present->timer = timer;
+    }
+}
+
+
 void
 ngx_http_profile_find_present_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_cause_t *cause)
 {
-    ngx_connection_t         *c;
-    ngx_http_profile_wake_t   wake;
-
-    ngx_memzero(&wake, sizeof(ngx_http_profile_wake_t));
-
-    c = tr->request->connection;
+    ngx_http_profile_wake_t  wake;
 
     if (ngx_http_profile_waiting_subrequest(tr, NULL)) {
         ngx_http_profile_find_cause(tr, NULL, cause);
         return;
     }
 
-    if (c->write->delayed || c->write->timer_set) {
-        wake.connection = c;
-        wake.event = c->write;
-
-    } else if (c->read->timer_set) {
-        wake.connection = c;
-        wake.event = c->read;
-
-    } else if (tr->nevents) {
-        wake.timer = 1;
-    }
-
+    ngx_http_profile_present(tr, &wake);
     ngx_http_profile_find_cause(tr, &wake, cause);
 }
 
@@ -181,18 +239,20 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause)
 {
     ngx_http_request_t             *r;
+    ngx_http_profile_wake_t        *awaited, present;
     ngx_http_profile_cause_e        type;
     ngx_http_profile_subrequest_t  *sr;
 
     sr = ngx_http_profile_waiting_subrequest(tr, wake);
-    type = ngx_http_profile_classify(tr, wake, sr);
+    awaited = sr ? wake : ngx_http_profile_awaited(tr, wake, &present);
+    type = ngx_http_profile_classify(tr, awaited, sr);
 
     cause->text = ngx_http_profile_causes[type];
     cause->len = 0;
     cause->attempt = 1;
     cause->inside = NULL;
 
-    ngx_http_profile_name_cause(tr, cause, type, wake, sr);
+    ngx_http_profile_name_cause(tr, cause, type, awaited, sr);
 
     cause->event = wake ? ngx_http_profile_find_event(tr, wake, sr) : NULL;
 
