@@ -13,7 +13,7 @@
 
 static ngx_http_profile_subrequest_t *ngx_http_profile_waiting_subrequest(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake);
-static ngx_http_profile_wake_t *ngx_http_profile_awaited(
+static ngx_http_profile_wake_t *ngx_http_profile_awaited_wake(
     ngx_http_profile_track_t *tr, ngx_http_profile_wake_t *wake,
     ngx_http_profile_wake_t *present);
 static void ngx_http_profile_present(ngx_http_profile_track_t *tr,
@@ -155,7 +155,7 @@ ngx_http_profile_cause_of(ngx_http_profile_track_t *tr,
     sr = ngx_http_profile_waiting_subrequest(tr, wake);
 
     if (sr == NULL) {
-        wake = ngx_http_profile_awaited(tr, wake, &present);
+        wake = ngx_http_profile_awaited_wake(tr, wake, &present);
     }
 
     return ngx_http_profile_classify(tr, wake, sr);
@@ -168,7 +168,7 @@ ngx_http_profile_cause_of(ngx_http_profile_track_t *tr,
  */
 
 static ngx_http_profile_wake_t *
-ngx_http_profile_awaited(ngx_http_profile_track_t *tr,
+ngx_http_profile_awaited_wake(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_wake_t *present)
 {
     ngx_connection_t  *c;
@@ -244,7 +244,7 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
     ngx_http_profile_subrequest_t  *sr;
 
     sr = ngx_http_profile_waiting_subrequest(tr, wake);
-    awaited = sr ? wake : ngx_http_profile_awaited(tr, wake, &present);
+    awaited = sr ? wake : ngx_http_profile_awaited_wake(tr, wake, &present);
     type = ngx_http_profile_classify(tr, awaited, sr);
 
     cause->text = ngx_http_profile_causes[type];
