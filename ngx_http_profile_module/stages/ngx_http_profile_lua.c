@@ -41,6 +41,7 @@
 
 #define NGX_HTTP_PROFILE_LUA_CONF    256
 #define NGX_HTTP_PROFILE_LUA_HEAD    128
+#define NGX_HTTP_PROFILE_LUA_CTX     1024
 #define NGX_HTTP_PROFILE_LUA_CO_CTX  256
 
 /* maximum sizes of a list */
@@ -51,7 +52,7 @@
 
 #define NGX_HTTP_PROFILE_LUA_NESTED  8
 
-/* a request whose entry coroutine has ended shows nothing; some in turn do */
+/* gaps after which unknown structures are not looked at any more */
 
 #define NGX_HTTP_PROFILE_LUA_TRIES   16
 
@@ -90,7 +91,8 @@ typedef struct {
 static const char *ngx_http_profile_lua_attach(void);
 static const char *ngx_http_profile_lua_find(ngx_http_profile_lua_t *lua,
     ngx_module_t *module);
-static void ngx_http_profile_lua_unknown(prof_lua_state_t *co);
+static void ngx_http_profile_lua_unknown(
+    ngx_http_profile_lua_request_t *lr);
 static ngx_uint_t ngx_http_profile_lua_request(
     ngx_http_profile_lua_request_t *lr, ngx_http_request_t *r);
 static void *ngx_http_profile_lua_anchors(ngx_http_request_t *r);
@@ -261,29 +263,38 @@ ngx_http_profile_lua_stack(ngx_http_profile_track_t *tr,
         }
     }
 
-    if (wake && wake->script && !ngx_http_profile_lua.known) {
-        ngx_http_profile_lua_unknown(wake->script);
-    }
-
     return 0;
 }
 
 
 /*
- * ngx_lua resumes a coroutine of its machine, and its structures have not been
- * recognized yet.  The structures of another build may differ.
+ * The context has a coroutine of the request that waits, and its place was not
+ * recognized: the structures of another build may differ.  Without the code
+ * cache, a request has a machine of its own.
  */
 
 static void
-ngx_http_profile_lua_unknown(prof_lua_state_t *co)
+ngx_http_profile_lua_unknown(ngx_http_profile_lua_request_t *lr)
 {
+    u_char                  *p, *last;
+    prof_lua_coroutine_t     c;
     ngx_http_profile_lua_t  *lua;
 
     lua = &ngx_http_profile_lua;
+    last = ngx_min(lr->ctx + NGX_HTTP_PROFILE_LUA_CTX, lr->last);
 
-    /* without the code cache, a request has a machine of its own */
+    for (p = lr->ctx; p + sizeof(void *) <= last; p += sizeof(void *)) {
 
-    if (lua->anchors && prof_lua_table(co, lua->key) != lua->anchors) {
+        if (prof_lua_coroutine(ngx_http_profile_lua_word(p), &c) == PROF_OK
+            && c.yields && c.exdata == lr->request
+            && prof_lua_table(ngx_http_profile_lua_word(p), lua->key)
+               == lua->anchors)
+        {
+            break;
+        }
+    }
+
+    if (p + sizeof(void *) > last) {
         return;
     }
 
@@ -331,9 +342,15 @@ ngx_http_profile_lua_request(ngx_http_profile_lua_request_t *lr,
     }
 
     ngx_http_profile_lua_entry(lr);
+
+    if (!lua->known) {
+        ngx_http_profile_lua_unknown(lr);
+        return 0;
+    }
+
     ngx_http_profile_lua_list(lr);
 
-    return lua->known;
+    return 1;
 }
 
 
