@@ -8,6 +8,7 @@
 use strict;
 use warnings;
 
+use File::Basename qw/ dirname /;
 use JSON::PP;
 use List::Util qw/ max min sum0 /;
 use POSIX ();
@@ -457,6 +458,29 @@ kill 'KILL', $pid;
 ok(wait_for(sub { grep { /worker $pid died while it waited for events/ }
                   lines('worker.log') }),
    'a worker that ran nothing has no request');
+
+
+# how far the log reaches back
+
+my ($reach) = @{decode_json(http_get('/-/profile/status.json')->content())
+                    ->{turns}};
+my ($first) = grep { $_->{kind} eq 'begin' }
+              runs($log = turns(3600), $log->{workers}[0]);
+
+is($reach->{worker}, 0, 'the status has the logs');
+cmp_ok(abs($reach->{reach_ns} / 1e9
+           - ((time() - $first->{start} / 1e9)
+              - $log->{workers}[0]{epoch} / 1e9)), '<', 3,
+       'it tells how far a log reaches back');
+
+
+# the program
+
+my $tool = dirname(__FILE__) . '/../tools/nginx-profile turns -u http://127.0.0.1:'
+           . port(8080) . '/-/profile/';
+
+like(`$tool -o - -s 60`, qr/^\{"version".*"runs"/, 'it prints the log');
+like(`$tool --store`, qr{^http://.*/-/profile/turns/\w{32}$}, 'it stores the log');
 
 
 # stored snapshots

@@ -19,7 +19,7 @@
         kernel: 'Kernel',
         store: 'Store', continuous: 'Continuous profile',
         captures: 'Live captures', workers: 'Workers',
-        stalls: 'Longest stalls of the event loop'
+        stalls: 'Longest stalls of the event loop', turns: 'Turn log'
     };
 
     /* names of values that do not explain themselves */

@@ -9,6 +9,7 @@
 
 
 #include "continuous/ngx_http_profile_continuous.h"
+#include "core/ngx_http_profile_alive.h"
 #include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "store/ngx_http_profile_store.h"
@@ -16,6 +17,7 @@
 #include "workers/ngx_http_profile_workers.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "stages/ngx_http_profile_stages.h"
+#include "turns/ngx_http_profile_turns.h"
 
 #include <signal.h>
 
@@ -48,6 +50,7 @@ static json_t *ngx_http_profile_status_continuous(ngx_http_request_t *r);
 static json_t *ngx_http_profile_status_scripts(void);
 static json_t *ngx_http_profile_status_unwind(void);
 static json_t *ngx_http_profile_status_stalls(ngx_http_request_t *r);
+static json_t *ngx_http_profile_status_turns(void);
 static void ngx_http_profile_status_workers(uint64_t asked, json_t *workers,
     json_t *captures);
 static json_t *ngx_http_profile_status_jobs(ngx_http_profile_state_t *state);
@@ -201,7 +204,7 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
     ngx_http_profile_status_workers(asked, workers, captures);
 
     json = json_pack("{s:{s:I, s:s, s:s}, s:o, s:o, s:o*, s:o*, s:o*, s:o*,"
-                     " s:{s:s}, s:o*}",
+                     " s:{s:s}, s:o*, s:o*}",
                      "worker",
                          "pid", (json_int_t) ngx_pid,
                          "version", NGINX_VERSION,
@@ -215,7 +218,8 @@ ngx_http_profile_status_answer(ngx_http_profile_call_t *call, uint64_t asked)
                      "scripts", ngx_http_profile_status_scripts(),
                      "kernel",
                          "stacks", ngx_http_profile_kernel_state(),
-                     "stalls", ngx_http_profile_status_stalls(call->request));
+                     "stalls", ngx_http_profile_status_stalls(call->request),
+                     "turns", ngx_http_profile_status_turns());
 
     return ngx_http_profile_answer_json(call, NGX_HTTP_OK, json);
 }
@@ -408,6 +412,46 @@ ngx_http_profile_status_stalls(ngx_http_request_t *r)
                              "stack", (char *) st[i].stack));
 
         free(request);
+    }
+
+    return list;
+}
+
+
+/* lists the turn logs, and how far they reach back */
+
+static json_t *
+ngx_http_profile_status_turns(void)
+{
+    json_t                              *list;
+    uint64_t                             from, now;
+    ngx_uint_t                           i, n;
+    const prof_turns_log_t              *log;
+    const ngx_http_profile_turn_ring_t  *rings;
+
+    if (!ngx_http_profile_logs_turns()) {
+        return NULL;
+    }
+
+    rings = ngx_http_profile_turns_rings(&n);
+    list = json_array();
+    now = prof_now();
+
+    for (i = 0; i < n; i++) {
+        log = rings[i].log;
+        from = prof_turns_reach(log);
+
+        (void) json_array_append_new(list,
+                   json_pack("{s:I, s:I, s:b, s:I, s:I, s:I}",
+                             "worker", (json_int_t) rings[i].worker,
+                             "pid", (json_int_t)
+                                    ngx_http_profile_alive_pid(log->owner),
+                             "ended", (int) log->ended,
+                             "runs", (json_int_t) log->written,
+                             "log_bytes", (json_int_t)
+                                 (log->nruns * sizeof(prof_turns_run_t)),
+                             "reach_ns", (json_int_t)
+                                 ((from && from < now) ? now - from : 0)));
     }
 
     return list;

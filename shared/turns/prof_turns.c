@@ -409,6 +409,23 @@ prof_turns_compare_requests(const void *one, const void *two)
 }
 
 
+/* the writer writes the next record meanwhile, so the one after it counts */
+
+uint64_t
+prof_turns_reach(const prof_turns_log_t *log)
+{
+    uint64_t  written;
+
+    written = __atomic_load_n(&log->written, __ATOMIC_ACQUIRE);
+
+    if (written + 1 < log->nruns) {
+        return written ? prof_turns_runs(log)[0].end : 0;
+    }
+
+    return prof_turns_runs(log)[(written + 1) % log->nruns].end;
+}
+
+
 void
 prof_turns_free(prof_turns_copy_t *copy)
 {

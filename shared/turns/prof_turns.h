@@ -209,6 +209,9 @@ void prof_turns_free(prof_turns_copy_t *copy);
  */
 int prof_turns_add_open(prof_turns_copy_t *copy, uint64_t now);
 
+/* returns the time from which on the log has all runs; 0: it is new */
+uint64_t prof_turns_reach(const prof_turns_log_t *log);
+
 /* leaves out the requests that no run of the copy is for */
 void prof_turns_forget(prof_turns_copy_t *copy);
 

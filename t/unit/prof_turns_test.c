@@ -188,6 +188,7 @@ test_wrap(void)
     is_int(copy.runs[0].start, 10 * (2 * n + 1), "the oldest record is right");
     is_int(copy.runs[n - 2].start, 10 * (3 * n - 1), "so is the newest one");
     is_int(copy.from, copy.runs[0].end, "the log tells what is missing");
+    is_int(prof_turns_reach(log), copy.from, "without reading all of it, too");
 
     prof_turns_free(&copy);
 
