@@ -429,7 +429,7 @@ http_end($_) for $waiting, $busy;
 
 my ($line) = lines('/first/100?keep=1&stall');
 my $p = stored($line->{id});
-my $held = below($p, qr/^worker busy with other requests/);
+my $held = below($p, qr/^worker (?:busy|without)/);
 my $late = $t->read_file('answered') - $asked - 0.1;
 cmp_ok($held, '>=', 0.2 - $late, 'stall: the worker was busy')
     or diag("$late\n$p");
@@ -467,7 +467,7 @@ sub wrong {
     my $p = stored($line->{id});
 
     my $waited = below($p, $cause);
-    my $busy = below($p, qr/^worker busy with other requests/);
+    my $busy = below($p, qr/^worker (?:busy|without)/);
     my $unknown = below($p, qr/^unknown/);
     my $sum = sum0(map { (/^.* (\d+)$/)[0] } split /\n/, $p) / 1e9;
 

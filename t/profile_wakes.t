@@ -316,7 +316,7 @@ for my $case (@cases) {
 
             $sum{waiting} += $seconds;
             $sum{named} += $seconds
-                if "@frames " =~ $cause || "@frames" =~ /^worker busy/;
+                if "@frames " =~ $cause || "@frames" =~ /^worker (?:busy|without)/;
         }
 
         near($sum{waiting}, $l->{waited}, "$name: the wait");

@@ -8,6 +8,7 @@
 
 
 #include "core/ngx_http_profile_ground.h"
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_room.h"
 #include "request/ngx_http_profile_request.h"
 #include "console/ngx_http_profile_routes.h"
@@ -226,6 +227,8 @@ ngx_http_profile_console_handler(ngx_http_request_t *r)
     ngx_http_profile_call_t  *call;
 
     static ngx_http_profile_log_limit_t  line;
+
+    ngx_http_profile_own_work();
 
     if (ngx_http_profile_is_off()) {
         return ngx_http_profile_ground_answer(r);

@@ -11,6 +11,7 @@
 #include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_alive.h"
 #include "core/ngx_http_profile_ground.h"
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "store/ngx_http_profile_store.h"
 #include "console/ngx_http_profile_routes.h"
@@ -161,6 +162,8 @@ ngx_http_profile_status_timer(ngx_event_t *ev)
     ngx_connection_t           *c;
     ngx_http_profile_call_t    *call;
     ngx_http_profile_status_t  *status;
+
+    ngx_http_profile_own_work();
 
     c = ev->data;
     status = c->data;

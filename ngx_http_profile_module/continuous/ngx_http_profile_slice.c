@@ -21,6 +21,7 @@
 
 #include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_alive.h"
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_job.h"
 #include "loop/ngx_http_profile_loop.h"
 
@@ -223,6 +224,8 @@ static void
 ngx_http_profile_slice_timer(ngx_event_t *ev)
 {
     uint64_t  now;
+
+    ngx_http_profile_own_work();
 
     prof_process_drain();
 

@@ -8,3 +8,5 @@
 
 
 PROF_HOT_DATA ngx_http_profile_handlers_t  ngx_http_profile_handlers;
+
+uint64_t  ngx_http_profile_own_at;

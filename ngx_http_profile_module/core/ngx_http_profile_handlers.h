@@ -68,6 +68,11 @@ PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_handlers_t  ngx_http_profile_handlers;
 
+/* when an event or a page of the module was handled last */
+extern uint64_t  ngx_http_profile_own_at;
+
+#define ngx_http_profile_own_work()  (ngx_http_profile_own_at = prof_now())
+
 PROF_HIDDEN_END
 
 

@@ -15,6 +15,7 @@
  */
 
 
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_log_limit.h"
 #include "core/ngx_http_profile_symbolizer.h"
@@ -530,6 +531,8 @@ static void
 ngx_http_profile_job_timer(ngx_event_t *ev)
 {
     ngx_http_profile_job_queue_t  *q;
+
+    ngx_http_profile_own_work();
 
     q = &ngx_http_profile_queue;
 

@@ -8,6 +8,7 @@
  */
 
 
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_redact.h"
 #include "core/ngx_http_profile_room.h"
@@ -236,6 +237,8 @@ static void
 ngx_http_profile_symbolizer_first(ngx_event_t *ev)
 {
     ngx_http_profile_first_t  *first;
+
+    ngx_http_profile_own_work();
 
     if (ngx_exiting || !prof_profile_first()) {
         return;

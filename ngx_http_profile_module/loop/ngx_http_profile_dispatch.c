@@ -316,6 +316,10 @@ ngx_http_profile_leave_brief(ngx_http_profile_run_t *run)
     if (ngx_http_profile_brief.request == NULL
         || ngx_http_profile_brief.closed)
     {
+        if (now - run->start >= NGX_HTTP_PROFILE_BUSY_NS) {
+            ngx_http_profile_note_run(run, now);
+        }
+
         ngx_http_profile_leave_tail(run, now);
         return;
     }
@@ -340,6 +344,9 @@ ngx_http_profile_leave_long(ngx_http_profile_run_t *run, uint64_t now)
     ngx_http_profile_track_t  *tr;
 
     cpu = ngx_http_profile_charge_clock(now - ngx_http_profile_loop.since);
+
+    ngx_http_profile_cpu.split = now;
+    ngx_http_profile_note_run(run, now);
 
     tr = &ngx_http_profile_brief;
 

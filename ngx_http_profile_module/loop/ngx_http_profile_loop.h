@@ -209,6 +209,15 @@ struct ngx_http_profile_run_s {
 };
 
 
+/* what the worker did while a request could have run */
+
+typedef enum {
+    NGX_HTTP_PROFILE_BUSY_REQUESTS = 0,      /* other requests */
+    NGX_HTTP_PROFILE_BUSY_TIMERS,            /* handlers without a request */
+    NGX_HTTP_PROFILE_BUSY_PROFILER
+} ngx_http_profile_busy_e;
+
+
 typedef void (*ngx_http_profile_running_pt)(ngx_http_request_t *r);
 
 /*
@@ -350,6 +359,14 @@ void ngx_http_profile_log_id(ngx_http_profile_track_t *tr);
 
 /* takes the time since the last charge as the profiler's: it is not charged */
 void ngx_http_profile_forgive(void);
+
+/*
+ * ngx_http_profile_busy.c: what the worker did at the time "from".  Sets *end
+ * to the end of this work, which is not after "to", and *stopped to the time of
+ * it in which the worker had no processor.
+ */
+ngx_http_profile_busy_e ngx_http_profile_busy_with(uint64_t from, uint64_t to,
+    uint64_t *end, uint64_t *stopped);
 
 /*
  * ngx_http_profile_events.c: ngx_http_profile_loop_init() is called once in a

@@ -185,6 +185,16 @@ void ngx_http_profile_turn_forget(ngx_http_profile_track_t *tr);
 /* destroys the watch even if it has users */
 void ngx_http_profile_watch_end(void);
 
+/* ngx_http_profile_busy.c: notes a run, or a time between runs */
+
+/* shorter ones are not noted, in ns */
+#define NGX_HTTP_PROFILE_BUSY_NS  50000
+
+void ngx_http_profile_note_run(ngx_http_profile_run_t *run, uint64_t now);
+void ngx_http_profile_note_poll(void);
+void ngx_http_profile_note_busy(ngx_http_profile_busy_e what, uint64_t start,
+    uint64_t end, uint64_t stopped);
+
 /* ngx_http_profile_owner.c: finds the request of an event */
 
 /* nginx's array of connections, and its size in bytes */

@@ -241,6 +241,7 @@ ngx_http_profile_split_idle(uint64_t idle)
 
     acc->no_processor = 0;
     acc->blocked = 0;
+    acc->split = ngx_http_profile_loop.since;
 
     queue = prof_queue_now();
 
@@ -402,7 +403,14 @@ ngx_http_profile_report_slow(ngx_http_profile_run_t *run,
 void
 ngx_http_profile_forgive(void)
 {
-    ngx_http_profile_loop.since = prof_now();
+    uint64_t  now;
+
+    now = prof_now();
+
+    ngx_http_profile_note_busy(NGX_HTTP_PROFILE_BUSY_PROFILER,
+                               ngx_http_profile_loop.since, now, 0);
+
+    ngx_http_profile_loop.since = now;
 }
 
 

@@ -401,6 +401,10 @@ ngx_http_profile_leave(ngx_http_profile_run_t *run)
 
     now = ngx_http_profile_charge(run);
 
+    if (now - run->start >= NGX_HTTP_PROFILE_BUSY_NS) {
+        ngx_http_profile_note_run(run, now);
+    }
+
     ngx_http_profile_log_run(run, now);
 
     ngx_http_profile_current = run->prev;
@@ -539,6 +543,9 @@ ngx_http_profile_ready(ngx_http_profile_track_t *tr,
 
     if (!wake->timer) {
         ready = ngx_http_profile_arrived(wake, now);
+
+    } else if (ngx_http_profile_slept()) {
+        ngx_http_profile_note_poll();
     }
 
     return ngx_min(ngx_max(ready, loop->last_end), loop->poll_start);

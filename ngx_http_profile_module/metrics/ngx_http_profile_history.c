@@ -20,6 +20,7 @@
 
 
 #include "core/ngx_http_profile_alive.h"
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_job.h"
 #include "metrics/ngx_http_profile_metrics_private.h"
 
@@ -131,6 +132,8 @@ ngx_http_profile_history_timer(ngx_event_t *ev)
 {
     ngx_http_profile_directory_t    *dir;
     ngx_http_profile_history_job_t  *sample;
+
+    ngx_http_profile_own_work();
 
     dir = ngx_http_profile_history_dir;
 

@@ -7,6 +7,7 @@
 
 
 #include "core/ngx_http_profile_ground.h"
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_job.h"
 #include "metrics/ngx_http_profile_metrics_private.h"
 #include "reply/ngx_http_profile_reply.h"
@@ -56,6 +57,8 @@ ngx_http_profile_metrics_handler(ngx_http_request_t *r)
     ngx_http_profile_call_t  *call;
 
     static ngx_http_profile_log_limit_t  line;
+
+    ngx_http_profile_own_work();
 
     if (ngx_http_profile_is_off()) {
         return ngx_http_profile_ground_answer(r);

@@ -13,6 +13,7 @@
  */
 
 
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_log_limit.h"
 #include "request/ngx_http_profile_request.h"
 #include "request/ngx_http_profile_object.h"
@@ -248,6 +249,8 @@ ngx_http_profile_object_late(ngx_event_t *ev)
 {
     ngx_connection_t         *c;
     ngx_http_profile_late_t  *late;
+
+    ngx_http_profile_own_work();
 
     c = ev->data;
     late = c->data;

@@ -19,7 +19,7 @@
 
 
 /* the event loop itself causes shorter delays */
-#define NGX_HTTP_PROFILE_BUSY_NS   50000
+#define NGX_HTTP_PROFILE_DELAY_NS  50000
 
 /* maximum number of frames; deeper stacks lose their outermost frames */
 #define NGX_HTTP_PROFILE_GAP_FRAMES  64
@@ -28,6 +28,8 @@ static ngx_uint_t ngx_http_profile_waits(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause,
     uintptr_t *frames);
 static void ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until);
+static void ngx_http_profile_busy_part(prof_capture_t *c, char *text,
+    uint64_t until);
 
 
 PROF_HOT void
@@ -198,7 +200,7 @@ ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
 
     ready = ngx_max(gap->ready, prof_capture_counted(c));
 
-    if (ready + NGX_HTTP_PROFILE_BUSY_NS > gap->end) {
+    if (ready + NGX_HTTP_PROFILE_DELAY_NS > gap->end) {
         ready = gap->end;
     }
 
@@ -214,14 +216,40 @@ ngx_http_profile_add_gap(prof_capture_t *c, ngx_http_profile_gap_t *gap,
 }
 
 
+/* the request could run, but the worker did something else */
+
 static void
 ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until)
 {
+    uint64_t                 from, end, stopped;
+    ngx_http_profile_busy_e  what;
+
+    static char  *texts[] = {
+        "worker busy with other requests",
+        "worker busy with timers",
+        "worker busy with the profiler"
+    };
+
+    for (from = prof_capture_counted(c); from < until; from = end) {
+
+        what = ngx_http_profile_busy_with(from, until, &end, &stopped);
+
+        ngx_http_profile_busy_part(c, texts[what], end - stopped);
+        ngx_http_profile_busy_part(c, "worker without a processor", end);
+    }
+}
+
+
+static void
+ngx_http_profile_busy_part(prof_capture_t *c, char *text, uint64_t until)
+{
     uintptr_t  frame;
 
-    static char  busy[] = "worker busy with other requests";
+    if (until <= prof_capture_counted(c)) {
+        return;
+    }
 
-    frame = prof_capture_name(c, busy, sizeof(busy) - 1);
+    frame = prof_capture_name(c, text, ngx_strlen(text));
 
     if (ngx_http_profile_watch) {
         prof_watch_gap(ngx_http_profile_watch, c, &frame, 1, until);

@@ -7,6 +7,7 @@
  */
 
 
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_log_limit.h"
 #include "workers/ngx_http_profile_asker.h"
 
@@ -383,6 +384,8 @@ ngx_http_profile_asker_timer(ngx_event_t *ev)
     ngx_uint_t                 writing;
     ngx_connection_t          *c;
     ngx_http_profile_asker_t  *s;
+
+    ngx_http_profile_own_work();
 
     c = ev->data;
     s = c->data;

@@ -13,6 +13,7 @@
  */
 
 
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_log_limit.h"
 #include "workers/ngx_http_profile_inbox.h"
 
@@ -546,6 +547,8 @@ ngx_http_profile_inbox_handler(ngx_event_t *ev)
     int                          fd;
     ngx_connection_t            *c;
     ngx_http_profile_message_t   m;
+
+    ngx_http_profile_own_work();
 
     c = ev->data;
 

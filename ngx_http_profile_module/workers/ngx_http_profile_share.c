@@ -10,6 +10,7 @@
  */
 
 
+#include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_log_limit.h"
 #include "core/ngx_http_profile_room.h"
 #include "loop/ngx_http_profile_loop.h"
@@ -307,6 +308,8 @@ ngx_http_profile_share_timer(ngx_event_t *ev)
 {
     ngx_connection_t  *c;
 
+    ngx_http_profile_own_work();
+
     c = ev->data;
 
     ngx_http_profile_share_finish(c->data, NGX_HTTP_PROFILE_DONE);
@@ -585,6 +588,8 @@ ngx_http_profile_drain_timer(ngx_event_t *ev)
 {
     ngx_queue_t               *q, *next;
     ngx_http_profile_share_t  *share;
+
+    ngx_http_profile_own_work();
 
     prof_process_drain();
 

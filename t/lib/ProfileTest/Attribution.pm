@@ -83,10 +83,10 @@ sub stacks_of {
         my $stack = $picture->{samples}[$n];
 
         # code of other requests appears only below "worker busy with other
-        # requests"
+        # requests", and such
 
-        next if @$stack > 2 && $names[$stack->[1]]
-                               eq 'worker busy with other requests';
+        next if @$stack > 2
+                && $names[$stack->[1]] =~ /^worker (?:busy|without)/;
 
         for my $i (@$stack) {
             last if $names[$i] =~ /^ngx_http_(?:output_filter|send_header)$/
