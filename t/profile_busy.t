@@ -38,16 +38,16 @@ server {
     profile_endpoint on;
 
     location = /sleep {
-        content_by_lua_block { ngx.sleep(0.2) ngx.print(app.clock(1)) }
+        content_by_lua_block { ngx.sleep(0.4) ngx.print("slept") }
     }
 
     location = /burn {
-        content_by_lua_block { app.burn(0.15) app.report() }
+        content_by_lua_block { app.burn(0.4) app.report() }
     }
 
     location = /timer {
         content_by_lua_block {
-            ngx.timer.at(0.1, function() app.burn(0.15) end)
+            ngx.timer.at(0.1, function() app.burn(0.4) end)
             ngx.print(ngx.worker.pid())
         }
     }
@@ -57,7 +57,7 @@ server {
     }
 
     location /profile/ {
-        access_by_lua_block { if ngx.var.arg_burn then app.burn(0.15) end }
+        access_by_lua_block { if ngx.var.arg_burn then app.burn(0.4) end }
         profile_console;
     }
 }
@@ -87,7 +87,8 @@ local function queue()
     return tonumber(ns) / 1e9
 end
 
--- CPU time, so that other processes make it longer
+-- CPU time, so that other processes make it longer; with an old time nginx would
+-- sleep in its next poll although the request's timer is due
 
 function app.burn(seconds)
     local used, queued = app.clock(3), queue()
@@ -95,6 +96,7 @@ function app.burn(seconds)
     while app.clock(3) < used + seconds do end
     app.to = app.clock(1)
     app.queued = queue() - queued
+    ngx.update_time()
 end
 
 function app.report()
@@ -145,13 +147,13 @@ SKIP: {
 }
 
 
-# runs something 0.1 s before the request could run; returns the time in the queue
+# runs something 0.2 s before the request could run; returns the time in the queue
 sub busy {
     my ($kind, $run, $name) = @_;
 
     $name ||= $kind;
 
-    my $late = $kind eq 'with timers' ? 0.05 : 0.15;
+    my $late = $kind eq 'with timers' ? 0.1 : 0.2;
 
     my $r = http_get('/sleep?performance_bar=flamegraph'
                      . '&profile_format=speedscope', start => 1);
@@ -162,8 +164,6 @@ sub busy {
     http_end($other);
 
     my ($from, $to, $queued) = split / /, http_get('/report')->content();
-
-    # the request could run 0.2 s after its begin
 
     my %sum;
 

@@ -92,8 +92,8 @@ ngx_http_profile_note_busy(ngx_http_profile_busy_e what, uint64_t start,
 
 /*
  * The worker has slept although a timer was due, because nginx's time was that
- * of the poll before.  So the time of this poll belongs to the run that has
- * made nginx's time old.
+ * of the poll before.  So the time of this poll belongs to a run since then,
+ * which has made nginx's time old.
  */
 
 void
@@ -106,9 +106,7 @@ ngx_http_profile_note_poll(void)
     last = &ngx_http_profile_noted[(ngx_http_profile_nnoted - 1)
                                    % NGX_HTTP_PROFILE_NOTED];
 
-    if (last->end + NGX_HTTP_PROFILE_BUSY_NS >= loop->poll_start
-        && last->end < loop->poll_end)
-    {
+    if (last->end > loop->last_end && last->end <= loop->poll_start) {
         ngx_http_profile_note_busy(last->what, loop->poll_start,
                                    loop->poll_end, 0);
     }

@@ -18,7 +18,7 @@
 
 
 /* frames below "[waiting]" that begin with this text are divided */
-#define PROF_TURNS_BUSY  "worker busy with other requests"
+#define PROF_TURNS_BUSY  "worker busy with"
 
 /* bytes of the name of a culprit, with its end */
 #define PROF_TURNS_NAME  512
