@@ -154,14 +154,21 @@ my @cases = (
     [ 'nonce', "$http/nonce/page.html" ],
 );
 
-my $all = browser('click', map { $_->[1] } @cases);
+# some pages in one browser, since a program may take a minute
 
-unharmed('buttons', $all);
+my @pages;
+
+for my $first (0, 3, 6) {
+    my $some = browser('click', map { $_->[1] } @cases[$first .. $first + 2]);
+
+    unharmed('buttons', $some);
+    push @pages, @{$some->{pages}};
+}
 
 for my $case (@cases) {
     my ($name, $url) = @$case;
 
-    my $s = shift @{$all->{pages}};
+    my $s = shift @pages;
     my ($path) = $url =~ m{^https?://[^/]+([^?#]*)};
 
     cmp_ok(scalar @{$s->{buttons}}, '>=', 2, "$name: the bar has buttons");

@@ -376,7 +376,8 @@ async function endpoint() {
 
     /* captures are counted while they run */
 
-    await page.waitForSelector(`${TAG} .note:text-matches(", [1-9]\\d* requests")`);
+    await page.waitForSelector(`${TAG} .note .num`
+                               + ':text-matches(", [1-9][0-9]* requests")');
 
     await page.waitForSelector(`${TAG} .note:has-text("Recorded the") a`,
                                { timeout: 60000 });
