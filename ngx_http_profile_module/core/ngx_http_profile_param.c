@@ -83,7 +83,8 @@ ngx_http_profile_param_find(u_char *name, size_t len)
 
 /*
  * A name is meant if it is the beginning of the parameter, or if few letters
- * have to be inserted, deleted or replaced: one in four.
+ * have to be inserted, deleted or replaced: one in four.  Errors show the name,
+ * so a name that cannot be printed is not meant.
  */
 
 ngx_uint_t
@@ -95,6 +96,12 @@ ngx_http_profile_param_near(u_char *name, size_t len)
 
     if (len > NGX_HTTP_PROFILE_PARAM_NAME) {
         return NGX_HTTP_PROFILE_PARAMS;
+    }
+
+    for (i = 0; i < len; i++) {
+        if (name[i] <= ' ' || name[i] >= 0x7f) {
+            return NGX_HTTP_PROFILE_PARAMS;
+        }
     }
 
     for (n = 0; n < NGX_HTTP_PROFILE_PARAM_TRIGGERS; n++) {
