@@ -316,7 +316,7 @@ ngx_http_profile_picture_answer(ngx_http_profile_picture_t *pic)
 
     if (pic->rc == NGX_HTTP_NOT_FOUND) {
         return ngx_http_profile_answer_error(call, NGX_HTTP_NOT_FOUND,
-                             "the profile \"%V\" %s",
+                             "the profile \"%V\" has %s",
                              &pic->id[pic->missing], pic->err);
     }
 

@@ -393,7 +393,7 @@ ngx_http_profile_turns_make(ngx_http_profile_picture_t *pic, prof_profile_t *p,
 
     if (p->turns == NULL) {
         pic->rc = NGX_HTTP_NOT_FOUND;
-        pic->err = "has no part of the turn log";
+        pic->err = "no part of the turn log";
         return PROF_ERROR;
     }
 
@@ -401,7 +401,7 @@ ngx_http_profile_turns_make(ngx_http_profile_picture_t *pic, prof_profile_t *p,
 
     if (s == NULL) {
         pic->rc = NGX_HTTP_NOT_FOUND;
-        pic->err = "has a turn log of another version";
+        pic->err = "a turn log of another version";
         return PROF_ERROR;
     }
 
