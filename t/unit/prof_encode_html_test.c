@@ -80,7 +80,7 @@ test_document(void)
                     "<td class=\"num\">1020 Hz</td>") != NULL,
        "the page has the frequency");
     ok(strstr(text, "<code>own_handler_ns</code></th>"
-                    "<td class=\"num\">3.5 µs</td>") != NULL,
+                    "<td class=\"num\">3.5 \xc2\xb5s</td>") != NULL,
        "the page has the profiler's own time");
 
     is_int(document_count(text, "<svg class=\"prof-plot\""), 2,
@@ -273,7 +273,7 @@ test_empty(void)
     text = document_create(&prof_encode_html, p);
 
     is_int(document_count(text, "<p class=\"empty\">0 samples, the request "
-                                "used 38.0 µs of CPU time</p>"), 2,
+                                "used 38.0 \xc2\xb5s of CPU time</p>"), 2,
            "empty - a sentence is in place of the picture");
     is_int(document_count(text, "<svg class=\"prof-plot\""), 0,
            "empty - the page has no picture");

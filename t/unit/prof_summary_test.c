@@ -154,7 +154,7 @@ test_durations(void)
     prof_summary_duration(&b, 3600000000000);
     prof_buf_append(&b, "", 1);
 
-    is_str(b.data, "0.0 µs|999.9 µs|1.0 ms|9999.0 ms|3600.0 s",
+    is_str(b.data, "0.0 \xc2\xb5s|999.9 \xc2\xb5s|1.0 ms|9999.0 ms|3600.0 s",
            "durations have one decimal and a unit");
 
     prof_buf_free(&b);
