@@ -36,7 +36,8 @@ my %LIMITED = (
     ngx_http_profile_job_finish_all => 'once, when the worker exits',
     ngx_http_profile_stall_done => 'the stall had asked the limit',
     ngx_http_profile_turns_report => 'once for each worker that died',
-    ngx_http_profile_account_check => 'in builds for debugging only',
+    ngx_http_profile_account_unequal => 'in builds for debugging only',
+    ngx_http_profile_lua_unknown => 'once in the life of a worker',
     ngx_http_profile_load_dir => 'the cache manager, every ten seconds',
     ngx_http_profile_load_name => 'the cache manager; the file is removed',
 );

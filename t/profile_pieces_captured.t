@@ -55,7 +55,7 @@ server {
 }
 EOF
 
-$t->write_file('many.html', '<!--#include virtual="/part" -->' x 2500);
+$t->write_file('many.html', '<!--#include virtual="/part" -->' x 3500);
 $t->run();
 
 http_get("/l$_/") for 1 .. LOCATIONS;

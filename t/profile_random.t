@@ -136,11 +136,11 @@ sub answer {
                         && ($r->header('X-Profile-Id') // '') =~ /^\w{32}$/
                         && $r->header('X-Profiled-Status') == 200;
 
-    # one line without any input of the client
+    # one line, whose only input of the client is the name of an argument
 
     return 'error' if $status == 400
-        && $r->body() =~ /^(?:performance_bar|profile_\w+|stackprof_mode|mode|
-                             format|frequency|X-Profile)[ ][\w ",:]+\n\z/x;
+        && $r->body() =~ /^(?:performance_bar|profile_[\w-]+|stackprof_mode|mode|
+                             format|frequency|X-Profile)[ ][\w ",:-]+\n\z/x;
 
     # nginx's own, before the module is asked
 

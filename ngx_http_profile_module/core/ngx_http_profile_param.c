@@ -7,6 +7,8 @@
 #include "core/ngx_http_profile_http.h"
 #include "core/ngx_http_profile_param.h"
 
+#include <ctype.h>
+
 
 /* the longest name of a parameter, and some letters too many */
 
@@ -84,7 +86,7 @@ ngx_http_profile_param_find(u_char *name, size_t len)
 /*
  * A name is meant if it is the beginning of the parameter, or if few letters
  * have to be inserted, deleted or replaced: one in four.  Errors show the name,
- * so a name that cannot be printed is not meant.
+ * so a name of other characters is not meant.
  */
 
 ngx_uint_t
@@ -99,7 +101,7 @@ ngx_http_profile_param_near(u_char *name, size_t len)
     }
 
     for (i = 0; i < len; i++) {
-        if (name[i] <= ' ' || name[i] >= 0x7f) {
+        if (!isalnum(name[i]) && name[i] != '_' && name[i] != '-') {
             return NGX_HTTP_PROFILE_PARAMS;
         }
     }
