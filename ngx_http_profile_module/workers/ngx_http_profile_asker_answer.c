@@ -129,25 +129,25 @@ ngx_http_profile_asker_nothing(ngx_http_profile_asker_t *s)
     m = &s->merged;
     p = why;
     last = why + sizeof(why);
-    sep = "; requests ended in other locations: ";
+    sep = "; requests that ended in other locations: ";
 
     if (m->skipped) {
-        p = ngx_slprintf(p, last, "; %ui were left out, since captures take "
-                                  "at most a tenth of the time", m->skipped);
+        p = ngx_slprintf(p, last, "; left out, since captures take at most a "
+                                  "tenth of the time: %ui", m->skipped);
     }
 
     if (m->unfinished) {
-        p = ngx_slprintf(p, last, "; %ui were still running", m->unfinished);
+        p = ngx_slprintf(p, last, "; still running: %ui", m->unfinished);
     }
 
     for (i = 0; i < NGX_HTTP_PROFILE_SEEN && m->seen[i].requests; i++) {
-        p = ngx_slprintf(p, last, "%s%ui in %s", sep, m->seen[i].requests,
-                         m->seen[i].name);
+        p = ngx_slprintf(p, last, "%s%s: %ui", sep, m->seen[i].name,
+                         m->seen[i].requests);
         sep = ", ";
     }
 
     if (p == why) {
-        p = ngx_slprintf(p, last, ", and no request of another location");
+        p = ngx_slprintf(p, last, "; requests that ended in other locations: 0");
     }
 
     if (m->left_out[0]) {
