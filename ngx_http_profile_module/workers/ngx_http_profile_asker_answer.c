@@ -147,7 +147,8 @@ ngx_http_profile_asker_nothing(ngx_http_profile_asker_t *s)
     }
 
     if (p == why) {
-        p = ngx_slprintf(p, last, "; requests that ended in other locations: 0");
+        p = ngx_slprintf(p, last,
+                         "; requests that ended in other locations: 0");
     }
 
     if (m->left_out[0]) {
