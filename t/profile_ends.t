@@ -104,7 +104,10 @@ server {
 
     location = /limit_req { limit_req zone=z burst=5; alias %%TESTDIR%%/small; }
     location = /limit_rate { limit_rate 1; return 200 "0123456789"; }
-    location = /rated { proxy_limit_rate 2000; proxy_pass http://127.0.0.1:8081/up/size/20000; }
+    location = /rated {
+        proxy_limit_rate 2000;
+        proxy_pass http://127.0.0.1:8081/up/size/20000;
+    }
 
     location /lua/ {
         lua_check_client_abort on;

@@ -52,7 +52,7 @@
 
 #define NGX_HTTP_PROFILE_LUA_NESTED  8
 
-/* gaps after which unknown structures are not looked at any more */
+/* after so many unknown gaps, the module no longer looks for Lua code */
 
 #define NGX_HTTP_PROFILE_LUA_TRIES   16
 

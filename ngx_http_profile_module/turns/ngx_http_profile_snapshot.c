@@ -68,7 +68,7 @@ ngx_http_profile_snapshot_begin(prof_turns_reason_e reason, uint64_t from,
         log->names = ngx_http_profile_turns_names(log->log);
     }
 
-    /* without it, handlers are addresses */
+    /* if memory is short, the snapshot has addresses in place of names */
 
     s->draft = prof_process_addresses(NULL, 0, NULL);
 
