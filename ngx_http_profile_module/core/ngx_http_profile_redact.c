@@ -143,7 +143,7 @@ ngx_http_profile_redact(ngx_http_request_t *r, ngx_str_t *text)
             continue;
         }
 
-        /* to an application that does not know ";", it is a part of the value */
+        /* an application may take ";" as a part of the value */
 
         while (p < end && *p != '&' && *p != ' ') {
             p++;
