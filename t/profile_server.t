@@ -84,6 +84,10 @@ my @load = mixed();
 sleep(3);
 $_->stop() for @load;
 
+# workers without requests still use some time for the capture
+
+sleep(4);
+
 my $used = used(@pids) - $before;
 my %used = map { $_ => used($_) - $before{$_} } @pids;
 

@@ -1019,11 +1019,18 @@ test_brief_spans(prof_sampler_t *s)
 }
 
 
+/*
+ * Both only multiply: the processor's time for a variable in memory depends on
+ * what it has seen before.
+ */
+
 __attribute__((noinline)) static void
 test_around(uint64_t n)
 {
-    while (n--) {
-        test_sink++;
+    uint64_t  x;
+
+    for (x = n; n--; x = x * x + 1) {
+        __asm__ volatile ("" : "+r" (x));
     }
 }
 
@@ -1031,8 +1038,10 @@ test_around(uint64_t n)
 __attribute__((noinline)) static void
 test_inside(uint64_t n)
 {
-    while (n--) {
-        test_sink++;
+    uint64_t  x;
+
+    for (x = n; n--; x = x * x + 1) {
+        __asm__ volatile ("" : "+r" (x));
     }
 }
 
