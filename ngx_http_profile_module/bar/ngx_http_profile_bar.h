@@ -16,7 +16,7 @@
 #define _NGX_HTTP_PROFILE_BAR_H_INCLUDED_
 
 
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 #include "request/ngx_http_profile_request.h"
 
 

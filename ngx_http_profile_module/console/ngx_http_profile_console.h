@@ -4,7 +4,7 @@
  *
  * The console: pages and data below one location.
  *
- * A request to the console is a call (reply/ngx_http_profile_reply.h).  Its
+ * A request to the console is a call (call/ngx_http_profile_call.h).  Its
  * path, relative to the console's URL, is looked up in tables of routes, and
  * the handler of the route answers the call.  Each room has a table of its
  * own; main/ sets the list of all tables before any request is served.
@@ -17,7 +17,7 @@
 #define _NGX_HTTP_PROFILE_CONSOLE_H_INCLUDED_
 
 
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 
 
 PROF_HIDDEN_BEGIN

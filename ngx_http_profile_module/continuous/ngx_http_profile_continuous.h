@@ -34,7 +34,7 @@
 #include <ngx_http.h>
 
 #include "core/ngx_http_profile_conf.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 #include "store/ngx_http_profile_store.h"
 
 

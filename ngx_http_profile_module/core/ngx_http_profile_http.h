@@ -42,6 +42,19 @@ typedef struct {
 } ngx_http_profile_gzip_t;
 
 
+/* content security policies: of most answers, and of pages of the console */
+
+#define NGX_HTTP_PROFILE_CSP_NONE                                             \
+    "default-src 'none'; base-uri 'none'; form-action 'none'; "               \
+    "frame-ancestors 'none'"
+
+#define NGX_HTTP_PROFILE_CSP_PAGE                                             \
+    "default-src 'none'; script-src 'self'; style-src 'self'; "               \
+    "connect-src 'self'; img-src 'self' data:; frame-src 'self'; "            \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "           \
+    "require-trusted-types-for 'script'"
+
+
 PROF_HIDDEN_BEGIN
 
 /*

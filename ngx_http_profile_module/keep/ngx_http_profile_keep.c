@@ -9,7 +9,6 @@
 
 
 #include "request/ngx_http_profile_request.h"
-#include "reply/ngx_http_profile_reply.h"
 #include "stages/ngx_http_profile_stages.h"
 #include "core/ngx_http_profile_job.h"
 #include "keep/ngx_http_profile_keep.h"

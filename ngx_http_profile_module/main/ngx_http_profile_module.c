@@ -13,7 +13,7 @@
 #include "stages/ngx_http_profile_stages.h"
 #include "store/ngx_http_profile_store.h"
 #include "request/ngx_http_profile_request.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 #include "bar/ngx_http_profile_bar.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "loop/ngx_http_profile_brief.h"

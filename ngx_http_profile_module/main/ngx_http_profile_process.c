@@ -10,7 +10,7 @@
 #include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "core/ngx_http_profile_symbolizer.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 #include "request/ngx_http_profile_request.h"
 #include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_job.h"

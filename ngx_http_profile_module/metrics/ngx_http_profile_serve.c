@@ -10,7 +10,7 @@
 #include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_job.h"
 #include "metrics/ngx_http_profile_metrics_private.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 #include "request/ngx_http_profile_request.h"
 
 

@@ -19,7 +19,7 @@
  */
 
 
-#include "request/ngx_http_profile_trigger.h"
+#include "request/ngx_http_profile_request_private.h"
 
 
 static char *ngx_http_profile_allow_one(ngx_conf_t *cf, ngx_array_t *allow,

@@ -12,7 +12,7 @@
 
 
 #include "core/ngx_http_profile_log_limit.h"
-#include "request/ngx_http_profile_trigger.h"
+#include "request/ngx_http_profile_request_private.h"
 #include "stages/ngx_http_profile_stages.h"
 #include "core/ngx_http_profile_fate.h"
 #include "core/ngx_http_profile_job.h"

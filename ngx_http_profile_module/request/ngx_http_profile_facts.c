@@ -7,7 +7,7 @@
 
 
 #include "core/ngx_http_profile_redact.h"
-#include "request/ngx_http_profile_request.h"
+#include "request/ngx_http_profile_request_private.h"
 
 
 static void ngx_http_profile_add_trace(ngx_http_profile_ctx_t *ctx);

@@ -363,9 +363,30 @@ ngx_int_t ngx_http_profile_admit(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx,
     ngx_uint_t status, ngx_str_t *text);
 
-/* ngx_http_profile_facts.c: adds facts of the request to its profile */
+/* ngx_http_profile_reply.c: headers with the id of a profile, and its page */
 
-void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
+ngx_int_t ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id);
+ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
+
+/*
+ * ngx_http_profile_recorded.c: starts a job that stores ctx->profile; a failure
+ * is counted and logged
+ */
+ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
+
+/*
+ * ngx_http_profile_filter.c: sends a response past all other filters
+ *
+ * The body must live as long as the request.  Returns what a content handler
+ * returns; NGX_DONE: the rest of a long body is sent later.
+ */
+ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_str_t *body);
+
+/* registers the filters */
+ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
+
+/* observes captured requests; called when a process begins */
+void ngx_http_profile_reply_init(void);
 
 PROF_HIDDEN_END
 

@@ -14,7 +14,7 @@
 
 
 #include "core/ngx_http_profile_log_limit.h"
-#include "request/ngx_http_profile_trigger.h"
+#include "request/ngx_http_profile_request_private.h"
 #include "core/ngx_http_profile_param.h"
 #include "store/ngx_http_profile_store.h"
 

@@ -25,7 +25,7 @@
 #include <ngx_http.h>
 
 #include "prof.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 #include "core/ngx_http_profile_job.h"
 #include "store/ngx_http_profile_store.h"
 #include "workers/ngx_http_profile_endpoint.h"

@@ -7,6 +7,7 @@
  */
 
 
+#include "request/ngx_http_profile_request.h"
 #include "workers/ngx_http_profile_asker.h"
 
 #include <jansson.h>

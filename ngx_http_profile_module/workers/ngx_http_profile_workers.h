@@ -23,7 +23,7 @@
 
 #include "core/ngx_http_profile_http.h"
 #include "core/ngx_http_profile_loss.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 
 
 /* captures of a worker that its state lists, and bytes of their URIs */

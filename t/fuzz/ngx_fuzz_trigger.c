@@ -14,7 +14,7 @@
 #include "ngx_fuzz.h"
 
 #include "core/ngx_http_profile_param.h"
-#include "request/ngx_http_profile_trigger.h"
+#include "request/ngx_http_profile_request_private.h"
 #include "bar/ngx_http_profile_bar.h"
 
 

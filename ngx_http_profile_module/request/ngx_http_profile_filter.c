@@ -9,8 +9,7 @@
  */
 
 
-#include "request/ngx_http_profile_request.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "request/ngx_http_profile_request_private.h"
 #include "stages/ngx_http_profile_stages.h"
 #include "store/ngx_http_profile_store.h"
 

@@ -6,8 +6,7 @@
  */
 
 
-#include "reply/ngx_http_profile_reply.h"
-#include "request/ngx_http_profile_request.h"
+#include "request/ngx_http_profile_request_private.h"
 
 
 /* the hash is that of the style */

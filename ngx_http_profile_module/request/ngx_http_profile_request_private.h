@@ -2,13 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Declarations that the files of this room share: the trigger is found,
- * parsed, taken out of the request, and put back.
+ * Declarations that the files of this room share.
  */
 
 
-#ifndef _NGX_HTTP_PROFILE_TRIGGER_H_INCLUDED_
-#define _NGX_HTTP_PROFILE_TRIGGER_H_INCLUDED_
+#ifndef _NGX_HTTP_PROFILE_REQUEST_PRIVATE_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_REQUEST_PRIVATE_H_INCLUDED_
 
 
 #include "request/ngx_http_profile_request.h"
@@ -60,7 +59,34 @@ ngx_int_t ngx_http_profile_access_any(ngx_http_request_t *r,
 ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
 
+/* ngx_http_profile_facts.c: adds facts of the request to its profile */
+
+void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_reply.c */
+
+/* removes all that the original response has set in the request */
+void ngx_http_profile_reply_clean(ngx_http_request_t *r);
+
+ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_recorded.c: a profile that is stored */
+
+/* adds the headers of a recorded response; the context may be dropped */
+ngx_int_t ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx);
+
+/* sets an error as the reply if no job can be started */
+void ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx);
+void ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_render.c */
+
+ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx,
+    ngx_uint_t reply);
+void ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx);
+
 PROF_HIDDEN_END
 
 
-#endif /* _NGX_HTTP_PROFILE_TRIGGER_H_INCLUDED_ */
+#endif /* _NGX_HTTP_PROFILE_REQUEST_PRIVATE_H_INCLUDED_ */

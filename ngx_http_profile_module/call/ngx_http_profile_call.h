@@ -2,16 +2,12 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Responses of the module: the reply with a profile, which replaces the
- * original response of a triggered request; the headers of a response whose
- * profile is recorded; and answers to calls.
- *
- * A "call" is a request that the module itself answers: at once, by one of the
+ * Calls: requests that the module itself answers, at once by one of the
  * functions below, or later, after ngx_http_profile_call_hold().
  *
- * Replies and answers pass only the filters below the module's own: filters of
- * the site cannot change their headers, policies or compression.  Caches do
- * not store answers, and answers load no other resources, unless
+ * Answers pass only the filters below the module's own: filters of the site
+ * cannot change their headers, policies or compression.  Caches do not store
+ * answers, and answers load no other resources, unless
  * ngx_http_profile_answer_t permits it.
  *
  * Memory: a call and its answer are in the request's pool.
@@ -20,8 +16,8 @@
  */
 
 
-#ifndef _NGX_HTTP_PROFILE_REPLY_H_INCLUDED_
-#define _NGX_HTTP_PROFILE_REPLY_H_INCLUDED_
+#ifndef _NGX_HTTP_PROFILE_CALL_H_INCLUDED_
+#define _NGX_HTTP_PROFILE_CALL_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -33,20 +29,6 @@
 #include "core/ngx_http_profile_http.h"
 #include "core/ngx_http_profile_log_limit.h"
 #include "core/ngx_http_profile_param.h"
-#include "loop/ngx_http_profile_loop.h"
-
-
-/* content security policies: of most answers, and of pages of the console */
-
-#define NGX_HTTP_PROFILE_CSP_NONE                                             \
-    "default-src 'none'; base-uri 'none'; form-action 'none'; "               \
-    "frame-ancestors 'none'"
-
-#define NGX_HTTP_PROFILE_CSP_PAGE                                             \
-    "default-src 'none'; script-src 'self'; style-src 'self'; "               \
-    "connect-src 'self'; img-src 'self' data:; frame-src 'self'; "            \
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "           \
-    "require-trusted-types-for 'script'"
 
 
 typedef struct ngx_http_profile_call_s   ngx_http_profile_call_t;
@@ -251,49 +233,7 @@ ngx_int_t ngx_http_profile_answer_error(ngx_http_profile_call_t *call,
 ngx_int_t ngx_http_profile_answer_no_job(ngx_http_profile_call_t *call,
     ngx_int_t rc);
 
-/*
- * ngx_http_profile_filter.c: sends a response past all other filters
- *
- * The body must live as long as the request.  Returns what a content handler
- * returns; NGX_DONE: the rest of a long body is sent later.
- */
-ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_str_t *body);
-
-/* registers the filters */
-ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
-
-/* observes captured requests; called when a process begins */
-void ngx_http_profile_reply_init(void);
-
-/* ngx_http_profile_reply.c: headers */
-
-/* removes all that the original response has set in the request */
-void ngx_http_profile_reply_clean(ngx_http_request_t *r);
-
-ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
-ngx_int_t ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id);
-ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
-
-/* ngx_http_profile_recorded.c: a profile that is stored */
-
-/* adds the headers of a recorded response; the context may be dropped */
-ngx_int_t ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx);
-
-/* starts a job that stores ctx->profile; a failure is counted and logged */
-ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
-
-/* sets an error as the reply if no job can be started */
-void ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx);
-
-/* ngx_http_profile_render.c */
-
-ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx,
-    ngx_uint_t reply);
-void ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx);
-
 PROF_HIDDEN_END
 
 
-#endif /* _NGX_HTTP_PROFILE_REPLY_H_INCLUDED_ */
+#endif /* _NGX_HTTP_PROFILE_CALL_H_INCLUDED_ */

@@ -2,14 +2,15 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Answers of the console: their common headers and their bodies.
+ * Answers to calls: their common headers and their bodies.
  */
 
 
 #include "core/ngx_http_profile_log_limit.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"
+#include "request/ngx_http_profile_request.h"
 
 #include <jansson.h>
 

@@ -9,8 +9,7 @@
 
 
 #include "core/ngx_http_profile_log_limit.h"
-#include "request/ngx_http_profile_request.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "request/ngx_http_profile_request_private.h"
 #include "core/ngx_http_profile_fate.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"

@@ -8,8 +8,7 @@
  */
 
 
-#include "request/ngx_http_profile_request.h"
-#include "reply/ngx_http_profile_reply.h"
+#include "request/ngx_http_profile_request_private.h"
 #include "stages/ngx_http_profile_stages.h"
 #include "core/ngx_http_profile_job.h"
 #include "core/ngx_http_profile_loss.h"

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * Arguments of calls of the console, and answers that come later.
+ * Arguments of calls, and answers that come later.
  */
 
 
-#include "reply/ngx_http_profile_reply.h"
+#include "call/ngx_http_profile_call.h"
 #include "request/ngx_http_profile_request.h"
 
 
