@@ -306,7 +306,7 @@ ngx_int_t ngx_http_profile_permits(ngx_http_request_t *r,
 ngx_int_t ngx_http_profile_permits_client(ngx_http_request_t *r,
     const char *pages, ngx_http_profile_log_limit_t *line);
 
-/* ngx_http_profile_capture.c: the life of a context */
+/* ngx_http_profile_request.c: the life of a context */
 
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;
@@ -369,13 +369,13 @@ ngx_int_t ngx_http_profile_add_id(ngx_http_request_t *r, u_char *id);
 ngx_int_t ngx_http_profile_add_link(ngx_http_request_t *r, u_char *id);
 
 /*
- * ngx_http_profile_recorded.c: starts a job that stores ctx->profile; a failure
+ * ngx_http_profile_request.c: starts a job that stores ctx->profile; a failure
  * is counted and logged
  */
 ngx_int_t ngx_http_profile_record(ngx_http_profile_ctx_t *ctx);
 
 /*
- * ngx_http_profile_filter.c: sends a response past all other filters
+ * ngx_http_profile_send.c: sends a response past all other filters
  *
  * The body must live as long as the request.  Returns what a content handler
  * returns; NGX_DONE: the rest of a long body is sent later.

@@ -59,10 +59,6 @@ ngx_int_t ngx_http_profile_access_any(ngx_http_request_t *r,
 ngx_int_t ngx_http_profile_access(ngx_http_request_t *r,
     ngx_http_profile_trigger_t *t, ngx_http_profile_loc_conf_t *plcf);
 
-/* ngx_http_profile_facts.c: adds facts of the request to its profile */
-
-void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
-
 /* ngx_http_profile_reply.c */
 
 /* removes all that the original response has set in the request */
@@ -70,21 +66,37 @@ void ngx_http_profile_reply_clean(ngx_http_request_t *r);
 
 ngx_int_t ngx_http_profile_reply_header(ngx_http_profile_ctx_t *ctx);
 
-/* ngx_http_profile_recorded.c: a profile that is stored */
-
-/* adds the headers of a recorded response; the context may be dropped */
-ngx_int_t ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx);
-
-/* sets an error as the reply if no job can be started */
-void ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx);
-void ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx);
-
 /* ngx_http_profile_render.c */
+
+/* adds facts of the request to its profile */
+void ngx_http_profile_add_facts(ngx_http_profile_ctx_t *ctx);
 
 ngx_int_t ngx_http_profile_render(ngx_http_profile_ctx_t *ctx,
     ngx_uint_t reply);
 void ngx_http_profile_render_abandon(ngx_http_profile_ctx_t *ctx);
+
+/* ngx_http_profile_request.c: the filters, and the filters below them */
+
+extern ngx_http_output_header_filter_pt  ngx_http_profile_next_header_filter;
+extern ngx_http_output_body_filter_pt    ngx_http_profile_next_body_filter;
+
+ngx_int_t ngx_http_profile_header_filter(ngx_http_request_t *r);
+ngx_int_t ngx_http_profile_filter_body(ngx_http_request_t *r,
+    ngx_chain_t *in);
+
+/*
+ * Replaces ngx_http_writer() for what the filters above must not see: the reply
+ * of a request, and the rest of a long body.
+ */
+void ngx_http_profile_writer(ngx_http_request_t *r);
+
+/*
+ * ngx_http_profile_send.c: sends a body to the filters below, in pieces.  Other
+ * events run between two pieces.  Returns NGX_OK, NGX_ERROR, or NGX_AGAIN:
+ * ngx_http_profile_writer() sends the rest with ngx_http_profile_send_rest().
+ */
+ngx_int_t ngx_http_profile_send(ngx_http_request_t *r, ngx_str_t *body);
+ngx_int_t ngx_http_profile_send_rest(ngx_http_request_t *r);
 
 PROF_HIDDEN_END
 

@@ -61,6 +61,8 @@ static ngx_int_t ngx_http_profile_unstrip_headers(ngx_http_profile_ctx_t *ctx);
 static ngx_str_t  ngx_http_profile_prefix = ngx_string("profile_");
 static ngx_str_t  ngx_http_profile_none = ngx_string("(off)");
 
+ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
+
 /* requests of this worker that came with a trigger header */
 
 PROF_HOT_DATA ngx_uint_t  ngx_http_profile_nheaders;
