@@ -13,7 +13,6 @@
 #include "stages/ngx_http_profile_stages.h"
 #include "store/ngx_http_profile_store.h"
 #include "request/ngx_http_profile_request.h"
-#include "call/ngx_http_profile_call.h"
 #include "bar/ngx_http_profile_bar.h"
 #include "keep/ngx_http_profile_keep.h"
 #include "loop/ngx_http_profile_brief.h"
@@ -42,8 +41,6 @@ static ngx_int_t ngx_http_profile_found(ngx_http_request_t *r,
 static ngx_int_t ngx_http_profile_look(ngx_http_request_t *r,
     ngx_http_phase_handler_t *ph);
 static ngx_int_t ngx_http_profile_handler(ngx_http_request_t *r);
-static ngx_int_t ngx_http_profile_serve(ngx_http_request_t *r,
-    ngx_uint_t asked);
 
 
 static const ngx_http_profile_route_t  *ngx_http_profile_all_routes[] = {
@@ -273,7 +270,9 @@ ngx_http_profile_look(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 PROF_HOT static ngx_int_t
 ngx_http_profile_handler(ngx_http_request_t *r)
 {
-    ngx_uint_t                    asked;
+    ngx_uint_t                    asked, track;
+    ngx_http_profile_track_t     *tr;
+    ngx_http_profile_srv_conf_t  *pscf;
     ngx_http_profile_loc_conf_t  *plcf;
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
@@ -283,17 +282,9 @@ ngx_http_profile_handler(ngx_http_request_t *r)
             || (ngx_http_profile_orders->until
                 && ngx_http_profile_order_header(r));
 
-    return (asked || ngx_http_profile_all) ? ngx_http_profile_serve(r, asked)
-                                           : NGX_DECLINED;
-}
-
-
-PROF_HOT static ngx_int_t
-ngx_http_profile_serve(ngx_http_request_t *r, ngx_uint_t asked)
-{
-    ngx_uint_t                    track;
-    ngx_http_profile_track_t     *tr;
-    ngx_http_profile_srv_conf_t  *pscf;
+    if (!asked && !ngx_http_profile_all) {
+        return NGX_DECLINED;
+    }
 
     track = ngx_http_profile_everywhere;
     tr = NULL;

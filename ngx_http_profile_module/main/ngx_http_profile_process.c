@@ -10,7 +10,6 @@
 #include "core/ngx_http_profile_ground.h"
 #include "core/ngx_http_profile_kernel.h"
 #include "core/ngx_http_profile_symbolizer.h"
-#include "call/ngx_http_profile_call.h"
 #include "request/ngx_http_profile_request.h"
 #include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_job.h"
@@ -334,8 +333,7 @@ ngx_http_profile_begin_process(ngx_cycle_t *cycle)
     ngx_http_profile_serves = 1;
 
     ngx_http_profile_loop_init();
-    ngx_http_profile_capture_init();
-    ngx_http_profile_reply_init();
+    ngx_http_profile_request_open();
     ngx_http_profile_endpoint_init();
     ngx_http_profile_asker_init();
 

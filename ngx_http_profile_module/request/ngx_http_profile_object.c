@@ -34,10 +34,6 @@ struct ngx_http_profile_late_s {
 };
 
 
-static void ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx);
-static ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_object_late(ngx_event_t *ev);
 static void ngx_http_profile_object_end_wait(ngx_http_profile_late_t *late);
 static void ngx_http_profile_forget_pool(prof_heap_t *h, ngx_pool_t *pool);
@@ -65,15 +61,7 @@ static ngx_queue_t  ngx_http_profile_lates = {
 };
 
 
-ngx_http_profile_counting_t  ngx_http_profile_object_counting = {
-    ngx_http_profile_object_begin,
-    ngx_http_profile_object_end,
-    ngx_http_profile_object_take,
-    ngx_http_profile_object_drop
-};
-
-
-static void
+void
 ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
 {
     ngx_connection_t             *c;
@@ -81,6 +69,10 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
     ngx_http_request_t           *r;
     ngx_http_profile_object_t    *object;
     ngx_http_profile_loc_conf_t  *plcf;
+
+    if (ctx->object) {
+        return;
+    }
 
     r = ctx->request;
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
@@ -138,7 +130,7 @@ ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx)
  * profile does not show it as in use.
  */
 
-static void
+void
 ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)
 {
     prof_heap_t  *h;
@@ -168,7 +160,7 @@ ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx)
  * capture of an endpoint takes does not wait.
  */
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx)
 {
     u_char                       *p;
@@ -326,7 +318,7 @@ ngx_http_profile_object_exit(void)
 }
 
 
-static void
+void
 ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx)
 {
     if (ctx->object == NULL) {

@@ -66,6 +66,25 @@ PROF_HIDDEN_BEGIN
  */
 void ngx_http_profile_not_counted(prof_profile_t *p);
 
+/* begins to count; a second call has no effect */
+void ngx_http_profile_object_begin(ngx_http_profile_ctx_t *ctx);
+
+/*
+ * The functions below do nothing for a request that does not count.
+ *
+ * The capture ends, and its profile is made next.
+ */
+void ngx_http_profile_object_end(ngx_http_profile_ctx_t *ctx);
+
+/*
+ * The profile is made.  Returns 1 if the blocks are counted after the end of
+ * the request: the capture then belongs to this file.
+ */
+ngx_uint_t ngx_http_profile_object_take(ngx_http_profile_ctx_t *ctx);
+
+/* stops to count, and frees the memory */
+void ngx_http_profile_object_drop(ngx_http_profile_ctx_t *ctx);
+
 /*
  * Calls fn(data) when the time of profile_object_grace is over and the profile
  * is final.  The request may be freed by then.  If the process ends before,

@@ -36,34 +36,24 @@
 #define NGX_HTTP_PROFILE_SUM_PART   100
 
 
-static void ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_located(ngx_http_profile_track_t *tr);
-static ngx_uint_t ngx_http_profile_conditional(ngx_http_request_t *r,
-    ngx_http_profile_loc_conf_t *plcf);
+static void ngx_http_profile_locate(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_apply_trigger(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_content(ngx_http_profile_track_t *tr);
 static void ngx_http_profile_refuse(ngx_http_profile_ctx_t *ctx);
-static ngx_int_t ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_filter_header(ngx_http_request_t *r);
-static ngx_int_t ngx_http_profile_filter_record(ngx_http_profile_ctx_t *ctx);
-static ngx_int_t ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx);
+static ngx_int_t ngx_http_profile_send_recorded(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_replace(ngx_http_profile_ctx_t *ctx);
 static ngx_int_t ngx_http_profile_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 static void ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr);
 static ngx_uint_t ngx_http_profile_check_all(void);
-static ngx_uint_t ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_check_sum(ngx_http_profile_track_t *tr);
 static ngx_int_t ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_timeout_handler(ngx_event_t *ev);
-static void ngx_http_profile_timeout(ngx_http_profile_ctx_t *ctx);
+static void ngx_http_profile_timeout(ngx_event_t *ev);
 static void ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx);
-static void ngx_http_profile_cut_cleanups(ngx_http_request_t *r);
 static void ngx_http_profile_record_capture(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_cleanup(void *data);
-static void ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx);
 static void ngx_http_profile_forget(ngx_http_profile_ctx_t *ctx);
 
 
@@ -85,16 +75,6 @@ PROF_HOT_DATA ngx_http_output_body_filter_pt
     ngx_http_profile_next_body_filter;
 
 
-/* in the order of prof_mode_e */
-
-static ngx_http_profile_counting_t
-    *ngx_http_profile_countings[PROF_MODE_MAX] = {
-    NULL,                                  /* wall */
-    NULL,                                  /* cpu */
-    &ngx_http_profile_object_counting      /* object */
-};
-
-
 static ngx_str_t  ngx_http_profile_too_many =
     ngx_string("too many captures are running in this worker\n");
 
@@ -108,39 +88,22 @@ static ngx_str_t  ngx_http_profile_crowded =
 static ngx_str_t  ngx_http_profile_too_many_jobs =
     ngx_string("too many profiles wait to be made in this worker\n");
 
-static ngx_str_t  ngx_http_profile_no_thread =
-    ngx_string("the profile could not be made, see the error log\n");
-
-static ngx_str_t  ngx_http_profile_no_memory =
+static ngx_str_t  ngx_http_profile_not_made =
     ngx_string("the profile could not be made, see the error log\n");
 
 
 /* observes the event loop and the stages of captured requests */
 
 void
-ngx_http_profile_capture_init(void)
+ngx_http_profile_request_open(void)
 {
     ngx_http_profile_observers.sampling = ngx_http_profile_arm_phases;
     ngx_http_profile_observers.turn_begins = ngx_http_profile_begin_turn;
     ngx_http_profile_observers.turn_ended = ngx_http_profile_turn_ended;
     ngx_http_profile_observers.event_added = ngx_http_profile_wrap_upstreams;
 
-    ngx_http_profile_stage_observers.located = ngx_http_profile_located;
+    ngx_http_profile_stage_observers.located = ngx_http_profile_locate;
     ngx_http_profile_stage_observers.content = ngx_http_profile_content;
-}
-
-
-void
-ngx_http_profile_reply_init(void)
-{
-    ngx_http_profile_request_observers.error = ngx_http_profile_send_error;
-    ngx_http_profile_request_observers.check =
-                                            ngx_http_profile_check_complete;
-    ngx_http_profile_request_observers.timeout = ngx_http_profile_timeout;
-    ngx_http_profile_request_observers.freed =
-                                            ngx_http_profile_record_cleanup;
-    ngx_http_profile_request_observers.abandoned =
-                                            ngx_http_profile_render_abandon;
 }
 
 
@@ -192,7 +155,7 @@ ngx_http_profile_begin(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    ngx_http_profile_locate(ctx);
+    ngx_http_profile_locate(ctx->track);
     ngx_http_profile_run_request(ctx->track);
 
     return NGX_DONE;
@@ -304,7 +267,7 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
                    (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
                    (ngx_uint_t) conf.frequency, plcf->timeout);
 
-    ctx->timer.handler = ngx_http_profile_timeout_handler;
+    ctx->timer.handler = ngx_http_profile_timeout;
     ctx->timer.data = ctx;
     ctx->timer.log = ngx_cycle->log;
     ctx->timer.cancelable = 1;
@@ -323,12 +286,21 @@ ngx_http_profile_start(ngx_http_profile_ctx_t *ctx)
  */
 
 static void
-ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_locate(ngx_http_profile_track_t *tr)
 {
+    ngx_uint_t                    conditional;
     ngx_http_request_t           *r;
+    ngx_http_profile_ctx_t       *ctx;
+    ngx_http_core_srv_conf_t     *cscf;
+    ngx_http_profile_srv_conf_t  *pscf;
     ngx_http_profile_loc_conf_t  *plcf;
 
-    r = ctx->request;
+    r = tr->request;
+    ctx = tr->ctx;
+
+    if (ctx->decided) {
+        return;
+    }
 
     plcf = ngx_http_get_module_loc_conf(r, ngx_http_profile_module);
 
@@ -346,42 +318,21 @@ ngx_http_profile_locate(ngx_http_profile_ctx_t *ctx)
         return;
     }
 
-    if (!ngx_http_profile_conditional(r, plcf)) {
-        ngx_http_profile_apply_trigger(ctx);
-    }
-}
-
-
-static void
-ngx_http_profile_located(ngx_http_profile_track_t *tr)
-{
-    if (!tr->ctx->decided) {
-        ngx_http_profile_locate(tr->ctx);
-    }
-}
-
-
-/*
- * Returns whether profile_if can still refuse the request.  Before the request
- * has a location, any location of the server may have a condition.
- */
-
-static ngx_uint_t
-ngx_http_profile_conditional(ngx_http_request_t *r,
-    ngx_http_profile_loc_conf_t *plcf)
-{
-    ngx_http_core_srv_conf_t     *cscf;
-    ngx_http_profile_srv_conf_t  *pscf;
+    /*
+     * If profile_if can still refuse the request, the capture stays at the
+     * lower frequency.  Before the request has a location, any location of the
+     * server may have a condition.
+     */
 
     cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
-
-    if (r->loc_conf != cscf->ctx->loc_conf) {
-        return plcf->condition != NULL;
-    }
-
     pscf = ngx_http_get_module_srv_conf(r, ngx_http_profile_module);
 
-    return pscf->conditional;
+    conditional = (r->loc_conf == cscf->ctx->loc_conf)
+                  ? pscf->conditional : (plcf->condition != NULL);
+
+    if (!conditional) {
+        ngx_http_profile_apply_trigger(ctx);
+    }
 }
 
 
@@ -394,7 +345,6 @@ static void
 ngx_http_profile_apply_trigger(ngx_http_profile_ctx_t *ctx)
 {
     ngx_http_profile_loc_conf_t  *plcf;
-    ngx_http_profile_counting_t  *counting;
 
     if (ctx->track->capture == NULL || ctx->trigger.error.len || ctx->others)
     {
@@ -414,14 +364,11 @@ ngx_http_profile_apply_trigger(ngx_http_profile_ctx_t *ctx)
                                    ctx->track->capture, ctx->frequency);
     }
 
-    counting = ngx_http_profile_countings[
-                        ngx_http_profile_param(&ctx->trigger.params,
-                                               NGX_HTTP_PROFILE_PARAM_MODE,
-                                               plcf->mode)];
-
-    if (counting && ctx->counting == NULL) {
-        ctx->counting = counting;
-        counting->begin(ctx);
+    if (ngx_http_profile_param(&ctx->trigger.params,
+                               NGX_HTTP_PROFILE_PARAM_MODE, plcf->mode)
+        == PROF_MODE_OBJECT)
+    {
+        ngx_http_profile_object_begin(ctx);
     }
 }
 
@@ -441,11 +388,20 @@ ngx_http_profile_find(ngx_http_request_t *r)
 }
 
 
+/*
+ * A request whose trigger is wrong gets the error now, and its content is not
+ * made.  Returns NGX_DECLINED, or the result of a checker of nginx's phase
+ * engine.
+ */
+
 static ngx_int_t
 ngx_http_profile_content(ngx_http_profile_track_t *tr)
 {
+    ngx_int_t                rc;
+    ngx_http_request_t      *r;
     ngx_http_profile_ctx_t  *ctx;
 
+    r = tr->request;
     ctx = tr->ctx;
 
     if (ctx->decided || ngx_http_profile_admit(ctx) != NGX_OK
@@ -454,7 +410,15 @@ ngx_http_profile_content(ngx_http_profile_track_t *tr)
         return NGX_DECLINED;
     }
 
-    return ngx_http_profile_request_observers.error(ctx);
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_profile_send_reply(ctx);
+    }
+
+    ngx_http_finalize_request(r, rc);
+
+    return NGX_OK;
 }
 
 
@@ -582,31 +546,6 @@ ngx_http_profile_set_error(ngx_http_profile_ctx_t *ctx, ngx_uint_t status,
 }
 
 
-/*
- * Sends an error and skips the content phase.  Returns the result of a checker
- * of nginx's phase engine.
- */
-
-static ngx_int_t
-ngx_http_profile_send_error(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_int_t            rc;
-    ngx_http_request_t  *r;
-
-    r = ctx->request;
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_profile_send_reply(ctx);
-    }
-
-    ngx_http_finalize_request(r, rc);
-
-    return NGX_OK;
-}
-
-
 /* while no request is captured, the filters cost only this check */
 
 PROF_HOT ngx_int_t
@@ -640,7 +579,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
     }
 
     if (ctx->trigger.record && ctx->reply.status == 0) {
-        return ngx_http_profile_filter_record(ctx);
+        return ngx_http_profile_send_recorded(ctx);
     }
 
     /* nginx does not wait for a reply that replaces such a response */
@@ -658,7 +597,7 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
                       store ? ", recording it" : "");
 
         if (store) {
-            return ngx_http_profile_filter_record(ctx);
+            return ngx_http_profile_send_recorded(ctx);
         }
 
         ngx_http_profile_drop(ctx);
@@ -672,33 +611,18 @@ ngx_http_profile_filter_header(ngx_http_request_t *r)
 /* sends the original response, with the profile's id in its header */
 
 static ngx_int_t
-ngx_http_profile_filter_record(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_http_request_t  *r;
-
-    r = ctx->request;
-
-    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "profile: record %*s, response is sent",
-                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id);
-
-    if (ngx_http_profile_record_header(ctx) != NGX_OK) {
-        ngx_http_profile_drop(ctx);
-    }
-
-    return ngx_http_profile_next_header_filter(r);
-}
-
-
-/* adds the headers of a recorded response; the context may be dropped */
-
-static ngx_int_t
-ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
+ngx_http_profile_send_recorded(ngx_http_profile_ctx_t *ctx)
 {
     ngx_int_t            rc;
     ngx_http_request_t  *r;
 
     r = ctx->request;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: record %*s, response is sent, too many captures: "
+                   "%d",
+                   (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
+                   (int) ctx->crowded);
 
     ctx->decided = 1;
     ctx->status = r->headers_out.status;
@@ -706,9 +630,6 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
     rc = ngx_http_profile_private(r);
 
     if (ctx->crowded) {
-        ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                       "profile: too many captures, response is not recorded");
-
         ngx_http_profile_lose(NGX_HTTP_PROFILE_LOSS_SLOTS,
                               r->connection->log);
         ctx->track->lost = NGX_HTTP_PROFILE_LOSS_SLOTS;
@@ -718,7 +639,9 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
                                                &ngx_http_profile_crowded);
         }
 
-        return NGX_DECLINED;
+        ngx_http_profile_drop(ctx);
+
+        return ngx_http_profile_next_header_filter(r);
     }
 
     if (rc == NGX_ERROR
@@ -728,7 +651,9 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
         || (ctx->trigger.order.len
             && ngx_http_profile_request_observers.order_used(r) != NGX_OK))
     {
-        return NGX_ERROR;
+        ngx_http_profile_drop(ctx);
+
+        return ngx_http_profile_next_header_filter(r);
     }
 
     ctx->record = 1;
@@ -740,7 +665,7 @@ ngx_http_profile_record_header(ngx_http_profile_ctx_t *ctx)
         ngx_http_profile_drop(ctx);
     }
 
-    return NGX_OK;
+    return ngx_http_profile_next_header_filter(r);
 }
 
 
@@ -839,7 +764,7 @@ static void
 ngx_http_profile_turn_ended(ngx_http_profile_track_t *tr)
 {
     ngx_http_profile_wrap_upstreams(tr);
-    ngx_http_profile_request_observers.check(tr->ctx);
+    ngx_http_profile_check_complete(tr->ctx);
 }
 
 
@@ -867,7 +792,7 @@ ngx_http_profile_check_all(void)
         ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
 
         if (ctx->tracked) {
-            ngx_http_profile_request_observers.check(ctx);
+            ngx_http_profile_check_complete(ctx);
             found |= !ctx->tracked;
         }
     }
@@ -877,52 +802,60 @@ ngx_http_profile_check_all(void)
 
 
 /*
- * Returns whether nginx has completed the response that is discarded: the
- * request is finalized, and no filter holds a part of the response.
+ * Ends the capture and starts the job, if nginx has completed the response that
+ * is discarded: the request is finalized, and no filter holds a part of the
+ * response.
  */
-
-static ngx_uint_t
-ngx_http_profile_complete(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_http_request_t  *r;
-
-    r = ctx->request;
-
-    return ctx->sink
-           && r->http_state == NGX_HTTP_WRITING_REQUEST_STATE
-           && !r->buffered
-           && r->postponed == NULL
-           && !(r->connection->buffered & NGX_HTTP_GZIP_BUFFERED);
-}
-
-
-/* ends the capture and starts rendering, if the request is complete */
 
 static void
 ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
 {
+    ngx_int_t            rc;
     ngx_event_t         *wev;
     ngx_http_request_t  *r;
 
-    if (!ctx->tracked || !ngx_http_profile_complete(ctx)) {
+    r = ctx->request;
+
+    if (!ctx->tracked || !ctx->sink
+        || r->http_state != NGX_HTTP_WRITING_REQUEST_STATE
+        || r->buffered
+        || r->postponed
+        || (r->connection->buffered & NGX_HTTP_GZIP_BUFFERED))
+    {
         return;
     }
 
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "profile: original response complete");
+
+    /* without a job, no memory is taken for the profile */
+
     if (ctx->reply.status == 0 && !ctx->others) {
-        ngx_http_profile_record_room(ctx);
+
+        rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_ASKED);
+
+        if (rc != NGX_OK) {
+            ctx->track->lost = ngx_http_profile_loss_of(rc);
+            ngx_http_profile_lose(ctx->track->lost, r->connection->log);
+
+            if (rc == NGX_BUSY) {
+                ngx_http_profile_set_error(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
+                                           &ngx_http_profile_too_many_jobs);
+
+            } else {
+                ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                           &ngx_http_profile_not_made);
+            }
+        }
     }
 
     ngx_http_profile_end(ctx);
     ngx_http_profile_end_tracking(ctx);
     ngx_http_profile_account_own(ctx->track, ctx->timedout);
 
-    r = ctx->request;
-    wev = r->connection->write;
-
-    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "profile: original response complete");
-
     r->write_event_handler = ngx_http_profile_writer;
+
+    wev = r->connection->write;
 
     if (wev->timer_set && !wev->delayed) {
         ngx_del_timer(wev);
@@ -937,38 +870,11 @@ ngx_http_profile_check_complete(ngx_http_profile_ctx_t *ctx)
         }
 
         ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                   &ngx_http_profile_no_memory);
+                                   &ngx_http_profile_not_made);
     }
 
     ctx->reply.ready = 1;
     ngx_post_event(wev, &ngx_posted_events);
-}
-
-
-/* sets an error as the reply if no job can be started; allocates nothing */
-
-static void
-ngx_http_profile_record_room(ngx_http_profile_ctx_t *ctx)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_ASKED);
-
-    if (rc == NGX_OK) {
-        return;
-    }
-
-    ctx->track->lost = ngx_http_profile_loss_of(rc);
-    ngx_http_profile_lose(ctx->track->lost, ctx->request->connection->log);
-
-    if (rc == NGX_BUSY) {
-        ngx_http_profile_set_error(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
-                                   &ngx_http_profile_too_many_jobs);
-        return;
-    }
-
-    ngx_http_profile_set_error(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                               &ngx_http_profile_no_thread);
 }
 
 
@@ -1008,9 +914,7 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
                          &path);
         *p = '\0';
 
-        if (ctx->counting) {
-            ctx->counting->end(ctx);
-        }
+        ngx_http_profile_object_end(ctx);
 
         ctx->profile = prof_capture_finish(c, (char *) title);
     }
@@ -1023,7 +927,7 @@ ngx_http_profile_end(ngx_http_profile_ctx_t *ctx)
                    (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id,
                    (uint64_t) stats.samples);
 
-    if (ctx->counting == NULL || !ctx->counting->take(ctx)) {
+    if (!ngx_http_profile_object_take(ctx)) {
 
         if (ctx->profile) {
             prof_capture_settle(c, ctx->profile);
@@ -1202,8 +1106,13 @@ ngx_http_profile_send_reply(ngx_http_profile_ctx_t *ctx)
 }
 
 
+/*
+ * profile_timeout has passed: the capture ends.  The response of a recorded
+ * request continues.
+ */
+
 static void
-ngx_http_profile_timeout_handler(ngx_event_t *ev)
+ngx_http_profile_timeout(ngx_event_t *ev)
 {
     ngx_http_profile_ctx_t  *ctx;
 
@@ -1220,15 +1129,6 @@ ngx_http_profile_timeout_handler(ngx_event_t *ev)
 
     ctx->timedout = 1;
 
-    ngx_http_profile_request_observers.timeout(ctx);
-}
-
-
-/* ends the capture; the response of a recorded request continues */
-
-static void
-ngx_http_profile_timeout(ngx_http_profile_ctx_t *ctx)
-{
     if (ctx->record) {
         ngx_http_profile_record_capture(ctx);
         ngx_http_profile_drop(ctx);
@@ -1256,6 +1156,7 @@ ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx)
 {
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
+    ngx_http_cleanup_t  *cln;
 
     r = ctx->request;
     c = r->connection;
@@ -1271,7 +1172,22 @@ ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx)
                    "profile: cut response");
 
     ngx_http_profile_unwrap(ctx->track);
-    ngx_http_profile_cut_cleanups(r);
+
+    /*
+     * As in ngx_http_terminate_request().  The handlers may finalize requests,
+     * so one more reference keeps the main request.
+     */
+
+    r->count++;
+
+    cln = r->cleanup;
+    r->cleanup = NULL;
+
+    for ( /* void */ ; cln; cln = cln->next) {
+        if (cln->handler) {
+            cln->handler(cln->data);
+        }
+    }
 
     r->count = r->discard_body ? 2 : 1;
     r->posted_requests = NULL;
@@ -1296,29 +1212,6 @@ ngx_http_profile_cut(ngx_http_profile_ctx_t *ctx)
                             : ngx_http_test_reading;
 
     ngx_http_profile_check_complete(ctx);
-}
-
-
-/*
- * Calls the cleanup handlers, as ngx_http_terminate_request() does.  Handlers
- * may finalize requests, so one more reference keeps the main request.
- */
-
-static void
-ngx_http_profile_cut_cleanups(ngx_http_request_t *r)
-{
-    ngx_http_cleanup_t  *cln;
-
-    r->count++;
-
-    cln = r->cleanup;
-    r->cleanup = NULL;
-
-    for ( /* void */ ; cln; cln = cln->next) {
-        if (cln->handler) {
-            cln->handler(cln->data);
-        }
-    }
 }
 
 
@@ -1364,45 +1257,39 @@ ngx_http_profile_record(ngx_http_profile_ctx_t *ctx)
 }
 
 
+/*
+ * The request ends.  Most of its data is valid, but its pool must not be used
+ * for allocations.
+ */
+
 static void
 ngx_http_profile_cleanup(void *data)
 {
     ngx_http_profile_ctx_t *ctx = data;
 
-    ngx_http_profile_request_observers.abandoned(ctx);
+    ngx_http_profile_render_abandon(ctx);
 
-    if (ctx->take == NULL) {
-        ngx_http_profile_request_observers.freed(ctx);
-
-    } else if (ctx->request) {
-        ctx->take(ctx);
-    }
-
-    ngx_http_profile_drop(ctx);
-}
-
-
-/*
- * Called when the request ends.  Most of its data is valid, but its pool must
- * not be used for allocations.  An admitted request without a response is
- * recorded as well.
- */
-
-static void
-ngx_http_profile_record_cleanup(ngx_http_profile_ctx_t *ctx)
-{
-    if (ctx->request == NULL || ctx->verdict != NGX_HTTP_PROFILE_ADMITTED
-        || !(ctx->record || ctx->trigger.record)
-        || ctx->crowded || ctx->reply.status)
-    {
+    if (ctx->request == NULL) {
         return;
     }
 
-    if (ctx->status == 0) {
-        ctx->status = ctx->request->headers_out.status;
+    if (ctx->take) {
+        ctx->take(ctx);
+
+    } else if (ctx->verdict == NGX_HTTP_PROFILE_ADMITTED
+               && (ctx->record || ctx->trigger.record)
+               && !ctx->crowded && ctx->reply.status == 0)
+    {
+        /* an admitted request without a response is recorded as well */
+
+        if (ctx->status == 0) {
+            ctx->status = ctx->request->headers_out.status;
+        }
+
+        ngx_http_profile_record_capture(ctx);
     }
 
-    ngx_http_profile_record_capture(ctx);
+    ngx_http_profile_drop(ctx);
 }
 
 
@@ -1437,10 +1324,7 @@ ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx)
     ngx_http_profile_free_profile(ctx->profile);
     ctx->profile = NULL;
 
-    if (ctx->counting) {
-        ctx->counting->drop(ctx);
-        ctx->counting = NULL;
-    }
+    ngx_http_profile_object_drop(ctx);
 
     if (ctx->slot) {
         ctx->slot = 0;
@@ -1491,7 +1375,7 @@ ngx_http_profile_forget(ngx_http_profile_ctx_t *ctx)
 
 
 void
-ngx_http_profile_capture_exit(void)
+ngx_http_profile_request_exit(void)
 {
     ngx_queue_t             *q;
     ngx_http_profile_ctx_t  *ctx;
@@ -1500,7 +1384,7 @@ ngx_http_profile_capture_exit(void)
         q = ngx_queue_head(&ngx_http_profile_live);
         ctx = ngx_queue_data(q, ngx_http_profile_ctx_t, queue);
 
-        ngx_http_profile_request_observers.abandoned(ctx);
+        ngx_http_profile_render_abandon(ctx);
         ngx_http_profile_drop(ctx);
     }
 }

@@ -83,8 +83,7 @@ typedef enum {
 } ngx_http_profile_verdict_e;
 
 
-typedef struct ngx_http_profile_render_s    ngx_http_profile_render_t;
-typedef struct ngx_http_profile_counting_s  ngx_http_profile_counting_t;
+typedef struct ngx_http_profile_render_s  ngx_http_profile_render_t;
 
 
 struct ngx_http_profile_ctx_s {
@@ -112,7 +111,6 @@ struct ngx_http_profile_ctx_s {
 
     ngx_http_profile_track_t     *track;
     prof_profile_t               *profile;   /* of the capture */
-    ngx_http_profile_counting_t  *counting;  /* NULL: only time */
     ngx_http_profile_object_t    *object;    /* of the mode "object" */
     ngx_event_t                   timer;
     ngx_uint_t                    frequency; /* as requested */
@@ -146,39 +144,11 @@ struct ngx_http_profile_ctx_s {
 
 
 /*
- * What a mode counts besides time.  A context uses the counting of its first
- * mode that has one.
- */
-
-struct ngx_http_profile_counting_s {
-    void       (*begin)(ngx_http_profile_ctx_t *ctx);
-
-    /* the capture ends, and its profile is made next */
-    void       (*end)(ngx_http_profile_ctx_t *ctx);
-
-    /*
-     * The profile is made.  Returns 1 if the counting continues after the end
-     * of the request.  The counting then owns the capture.
-     */
-    ngx_uint_t (*take)(ngx_http_profile_ctx_t *ctx);
-
-    /* stops counting, and frees the memory */
-    void       (*drop)(ngx_http_profile_ctx_t *ctx);
-};
-
-
-/*
- * The observers of captured requests.  Each pointer belongs to one room, which
- * sets it before the first request.
+ * What rooms above do for captured requests.  Each pointer belongs to one room,
+ * which sets it before the first request.
  */
 
 typedef struct {
-
-    /*
-     * The location admits a request whose answer is ctx->reply, an error.
-     * Returns the result of a checker of nginx's phase engine.
-     */
-    ngx_int_t  (*error)(ngx_http_profile_ctx_t *ctx);
 
     /*
      * A request that asks for a capture of other requests has ended in a
@@ -186,21 +156,6 @@ typedef struct {
      * the context.  Returns the result of a content handler.
      */
     ngx_int_t  (*others)(ngx_http_profile_ctx_t *ctx);
-
-    /* nginx may have completed the original response */
-    void       (*check)(ngx_http_profile_ctx_t *ctx);
-
-    /* profile_timeout has passed; the capture may have ended before */
-    void       (*timeout)(ngx_http_profile_ctx_t *ctx);
-
-    /*
-     * The request is freed: its pool must not be used. ctx->request is NULL if
-     * the context was dropped before.
-     */
-    void       (*freed)(ngx_http_profile_ctx_t *ctx);
-
-    /* the client no longer waits for the reply */
-    void       (*abandoned)(ngx_http_profile_ctx_t *ctx);
 
     /*
      * Takes orders, which are triggers in cookies, out of the request.  If an
@@ -221,9 +176,6 @@ typedef struct {
 PROF_HIDDEN_BEGIN
 
 extern ngx_http_profile_request_observers_t  ngx_http_profile_request_observers;
-
-/* ngx_http_profile_object.c: the counting of the mode "object" */
-extern ngx_http_profile_counting_t  ngx_http_profile_object_counting;
 
 /*
  * ngx_http_profile_request_conf.c
@@ -311,8 +263,8 @@ ngx_int_t ngx_http_profile_permits_client(ngx_http_request_t *r,
 extern ngx_queue_t  ngx_http_profile_live;
 extern ngx_uint_t   ngx_http_profile_nlive;
 
-/* called when the worker begins to observe its event loop for captures */
-void ngx_http_profile_capture_init(void);
+/* observes the event loop; called when a process begins */
+void ngx_http_profile_request_open(void);
 
 /*
  * Begins a request that may have a trigger, in the post-read phase.  Returns
@@ -346,7 +298,7 @@ void ngx_http_profile_end_tracking(ngx_http_profile_ctx_t *ctx);
 void ngx_http_profile_drop(ngx_http_profile_ctx_t *ctx);
 
 /* drops all contexts when the process ends */
-void ngx_http_profile_capture_exit(void);
+void ngx_http_profile_request_exit(void);
 
 /* captures of this worker that count for profile_max_captures */
 extern ngx_uint_t  ngx_http_profile_slots;
@@ -384,9 +336,6 @@ ngx_int_t ngx_http_profile_output(ngx_http_request_t *r, ngx_str_t *body);
 
 /* registers the filters */
 ngx_int_t ngx_http_profile_filter_init(ngx_conf_t *cf);
-
-/* observes captured requests; called when a process begins */
-void ngx_http_profile_reply_init(void);
 
 PROF_HIDDEN_END
 

@@ -296,7 +296,7 @@ ngx_http_profile_request_merge(ngx_conf_t *cf,
 static void
 ngx_http_profile_request_stop(void)
 {
-    ngx_http_profile_capture_exit();
+    ngx_http_profile_request_exit();
     ngx_http_profile_object_exit();
 }
 
