@@ -25,7 +25,7 @@ static void ngx_http_profile_bar_upstreams(ngx_http_request_t *r,
     ngx_http_profile_bar_facts_t *facts);
 static ngx_uint_t ngx_http_profile_bar_variable(ngx_http_request_t *r,
     const char *name, u_char *text, size_t size);
-static void ngx_http_profile_bar_text(u_char *text, size_t size,
+static void ngx_http_profile_bar_copy(u_char *text, size_t size,
     ngx_str_t *value);
 
 
@@ -173,11 +173,11 @@ ngx_http_profile_bar_fill(ngx_http_request_t *r,
     facts->connection_requests = r->connection->requests;
 
     ngx_http_profile_sent(r, &method, &uri);
-    ngx_http_profile_bar_text(facts->method, sizeof(facts->method), &method);
+    ngx_http_profile_bar_copy(facts->method, sizeof(facts->method), &method);
 
     uri = r->unparsed_uri;
     copy = ngx_http_profile_redact(r, &uri);
-    ngx_http_profile_bar_text(facts->uri, sizeof(facts->uri), &uri);
+    ngx_http_profile_bar_copy(facts->uri, sizeof(facts->uri), &uri);
     ngx_free(copy);
 
     (void) ngx_http_profile_bar_variable(r, "server_protocol",
@@ -236,7 +236,7 @@ ngx_http_profile_bar_upstreams(ngx_http_request_t *r,
         u->response = (ngx_int_t) state[i].response_time;
         u->received = state[i].bytes_received;
 
-        ngx_http_profile_bar_text(u->peer, sizeof(u->peer), state[i].peer);
+        ngx_http_profile_bar_copy(u->peer, sizeof(u->peer), state[i].peer);
     }
 }
 
@@ -272,14 +272,14 @@ ngx_http_profile_bar_variable(ngx_http_request_t *r, const char *name,
     value.data = vv->data;
     value.len = vv->len;
 
-    ngx_http_profile_bar_text(text, size, &value);
+    ngx_http_profile_bar_copy(text, size, &value);
 
     return 1;
 }
 
 
 static void
-ngx_http_profile_bar_text(u_char *text, size_t size, ngx_str_t *value)
+ngx_http_profile_bar_copy(u_char *text, size_t size, ngx_str_t *value)
 {
     (void) ngx_cpystrn(text, value->data, ngx_min(size, value->len + 1));
 }

@@ -66,7 +66,7 @@ static prof_capture_t *ngx_http_profile_keep_capture(uint64_t start);
 static void ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr);
 static ngx_msec_t ngx_http_profile_keep_elapsed(
     ngx_http_profile_track_t *tr);
-static ngx_uint_t ngx_http_profile_keep_chosen_also(
+static ngx_uint_t ngx_http_profile_keep_wants_exemplar(
     ngx_http_profile_track_t *tr, ngx_http_profile_keep_conf_t *keep);
 static void ngx_http_profile_keep_wanted(ngx_http_request_t *r,
     ngx_http_profile_keep_conf_t *keep);
@@ -94,7 +94,7 @@ static ngx_queue_t  ngx_http_profile_free_notes = {
 
 static ngx_uint_t  ngx_http_profile_nnotes;
 
-ngx_uint_t  (*ngx_http_profile_keep_also)(ngx_http_profile_track_t *tr);
+ngx_uint_t  (*ngx_http_profile_keep_exemplar)(ngx_http_profile_track_t *tr);
 
 
 void
@@ -380,8 +380,8 @@ ngx_http_profile_keep_logged(ngx_http_profile_track_t *tr)
     {
         ngx_http_profile_keep_wanted(r, keep);
 
-    } else if (ngx_http_profile_keep_also
-               && ngx_http_profile_keep_chosen_also(tr, keep))
+    } else if (ngx_http_profile_keep_exemplar
+               && ngx_http_profile_keep_wants_exemplar(tr, keep))
     {
         ngx_http_profile_keep_wanted(r, keep);
 
@@ -414,13 +414,13 @@ ngx_http_profile_keep_elapsed(ngx_http_profile_track_t *tr)
 /* nothing is counted as lost if such a request cannot be kept */
 
 PROF_HOT static ngx_uint_t
-ngx_http_profile_keep_chosen_also(ngx_http_profile_track_t *tr,
+ngx_http_profile_keep_wants_exemplar(ngx_http_profile_track_t *tr,
     ngx_http_profile_keep_conf_t *keep)
 {
     return (tr->notes || tr == &ngx_http_profile_brief)
            && tr->closed
            && keep->next <= tr->start + tr->times.wall
-           && ngx_http_profile_keep_also(tr)
+           && ngx_http_profile_keep_exemplar(tr)
            && ngx_http_profile_job_room(NGX_HTTP_PROFILE_JOB_KEPT) == NGX_OK;
 }
 

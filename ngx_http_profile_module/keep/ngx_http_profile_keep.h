@@ -75,7 +75,8 @@ void ngx_http_profile_keep_exit(void);
  * profile.  The profile is kept if the rate permits one more, and is not
  * counted as lost otherwise.
  */
-extern ngx_uint_t  (*ngx_http_profile_keep_also)(ngx_http_profile_track_t *tr);
+extern ngx_uint_t  (*ngx_http_profile_keep_exemplar)(
+    ngx_http_profile_track_t *tr);
 
 /* runs of at least this many ns are stalls from now on; 0: no run is */
 void ngx_http_profile_stall_observe(uint64_t ns);

@@ -45,8 +45,8 @@ void
 ngx_http_profile_exemplars_in(ngx_http_profile_exemplar_t *exemplars)
 {
     ngx_http_profile_exemplars = exemplars;
-    ngx_http_profile_keep_also = exemplars ? ngx_http_profile_exemplar_wanted
-                                           : NULL;
+    ngx_http_profile_keep_exemplar = exemplars
+                                     ? ngx_http_profile_exemplar_wanted : NULL;
 }
 
 

@@ -14,7 +14,7 @@
 /* size of the table, a power of 2, and the places to try for a function */
 
 #define NGX_HTTP_PROFILE_SEEN    256
-#define NGX_HTTP_PROFILE_PLACES  8
+#define NGX_HTTP_PROFILE_TRIES   8
 
 
 typedef struct {
@@ -79,7 +79,7 @@ ngx_http_profile_find_seen(uintptr_t function)
 
     n = (function >> 4) ^ (function >> 12);
 
-    for (i = 0; i < NGX_HTTP_PROFILE_PLACES; i++) {
+    for (i = 0; i < NGX_HTTP_PROFILE_TRIES; i++) {
         seen = &ngx_http_profile_seen[(n + i) & (NGX_HTTP_PROFILE_SEEN - 1)];
 
         if (seen->function == function || seen->function == 0) {

@@ -34,7 +34,7 @@ static void ngx_http_profile_name_upstream(ngx_http_profile_cause_t *cause,
     ngx_http_request_t *r);
 static void ngx_http_profile_name_socket(ngx_http_profile_cause_t *cause,
     ngx_connection_t *c);
-static const char *ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
+static const char *ngx_http_profile_event_text(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr);
 static void ngx_http_profile_copy_name(ngx_http_profile_cause_t *cause,
     ngx_str_t *name);
@@ -254,7 +254,7 @@ ngx_http_profile_find_cause(ngx_http_profile_track_t *tr,
 
     ngx_http_profile_name_cause(tr, cause, type, awaited, sr);
 
-    cause->event = wake ? ngx_http_profile_find_event(tr, wake, sr) : NULL;
+    cause->event = wake ? ngx_http_profile_event_text(tr, wake, sr) : NULL;
 
     /* the URI that the client requested is not repeated */
 
@@ -555,7 +555,7 @@ ngx_http_profile_place(ngx_http_request_t *r)
 /* returns the name of the event that began the turn */
 
 static const char *
-ngx_http_profile_find_event(ngx_http_profile_track_t *tr,
+ngx_http_profile_event_text(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_subrequest_t *sr)
 {
     if (wake->resolver) {

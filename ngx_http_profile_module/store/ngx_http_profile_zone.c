@@ -17,7 +17,7 @@
 typedef struct {
     uint64_t  order;
     uint32_t  n;
-} ngx_http_profile_place_t;
+} ngx_http_profile_sorted_t;
 
 
 static void ngx_http_profile_zone_layout(ngx_http_profile_store_t *store,
@@ -761,13 +761,13 @@ ngx_http_profile_zone_free_blocks(ngx_http_profile_store_t *store)
 static void
 ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
 {
-    uint32_t                   n, i;
-    ngx_http_profile_node_t   *node;
-    ngx_http_profile_zone_t   *zone;
-    ngx_http_profile_place_t  *places;
+    uint32_t                    n, i;
+    ngx_http_profile_node_t    *node;
+    ngx_http_profile_zone_t    *zone;
+    ngx_http_profile_sorted_t  *sorted;
 
     zone = store->zone;
-    places = count ? ngx_alloc(count * sizeof(ngx_http_profile_place_t),
+    sorted = count ? ngx_alloc(count * sizeof(ngx_http_profile_sorted_t),
                                ngx_cycle->log)
                    : NULL;
 
@@ -791,41 +791,41 @@ ngx_http_profile_zone_sort(ngx_http_profile_store_t *store, uint32_t count)
             continue;
         }
 
-        if (places == NULL) {
+        if (sorted == NULL) {
             ngx_http_profile_zone_add(store, n);
             continue;
         }
 
-        places[i].order = ngx_http_profile_node(store, n)->order;
-        places[i++].n = n;
+        sorted[i].order = ngx_http_profile_node(store, n)->order;
+        sorted[i++].n = n;
     }
 
-    if (places == NULL) {
+    if (sorted == NULL) {
         return;
     }
 
-    ngx_qsort(places, count, sizeof(ngx_http_profile_place_t),
+    ngx_qsort(sorted, count, sizeof(ngx_http_profile_sorted_t),
               ngx_http_profile_zone_compare);
 
     for (i = 0; i < count; i++) {
-        node = ngx_http_profile_node(store, places[i].n);
+        node = ngx_http_profile_node(store, sorted[i].n);
 
         /*
          * makes each order unique: orders from files are multiples of a
          * millisecond
          */
 
-        if (i && places[i].order <= places[i - 1].order) {
-            places[i].order = places[i - 1].order + 1;
+        if (i && sorted[i].order <= sorted[i - 1].order) {
+            sorted[i].order = sorted[i - 1].order + 1;
         }
 
-        node->order = places[i].order;
+        node->order = sorted[i].order;
         zone->order = ngx_max(zone->order, node->order);
 
-        ngx_http_profile_zone_add(store, places[i].n);
+        ngx_http_profile_zone_add(store, sorted[i].n);
     }
 
-    ngx_free(places);
+    ngx_free(sorted);
 }
 
 
@@ -855,7 +855,7 @@ ngx_http_profile_zone_add(ngx_http_profile_store_t *store, uint32_t n)
 static int ngx_libc_cdecl
 ngx_http_profile_zone_compare(const void *one, const void *two)
 {
-    const ngx_http_profile_place_t  *first, *second;
+    const ngx_http_profile_sorted_t  *first, *second;
 
     first = one;
     second = two;

@@ -36,7 +36,10 @@ typedef struct {
 } ngx_http_profile_pair_t;
 
 
-/* the place of a worker; all processes inherit the sockets from the master */
+/*
+ * What all processes know of a worker.  They inherit the sockets from the
+ * master.
+ */
 
 typedef struct {
     ngx_http_profile_state_t   state;
@@ -44,20 +47,20 @@ typedef struct {
     volatile ngx_uint_t        deaf;    /* the inbox is not read */
     ngx_http_profile_pair_t    pair;
     ngx_http_profile_pair_t    bell;    /* the attendant reads from it */
-} ngx_http_profile_place_t;
+} ngx_http_profile_known_t;
 
 
 /* the shared memory of the workers */
 
 typedef struct {
     ngx_http_profile_ticket_t  tickets[NGX_HTTP_PROFILE_TICKETS];
-    ngx_http_profile_place_t   places[];
+    ngx_http_profile_known_t   known[];
 } ngx_http_profile_board_t;
 
 
 #define ngx_http_profile_board_size(n)                                        \
     (sizeof(ngx_http_profile_board_t)                                         \
-     + (n) * sizeof(ngx_http_profile_place_t))
+     + (n) * sizeof(ngx_http_profile_known_t))
 
 
 static void ngx_http_profile_inbox_pairs(ngx_log_t *log);
@@ -118,10 +121,10 @@ ngx_http_profile_inbox_init(ngx_cycle_t *cycle)
     }
 
     for (i = 0; i < n; i++) {
-        board->places[i].pair.out = -1;
-        board->places[i].pair.in = -1;
-        board->places[i].bell.out = -1;
-        board->places[i].bell.in = -1;
+        board->known[i].pair.out = -1;
+        board->known[i].pair.in = -1;
+        board->known[i].bell.out = -1;
+        board->known[i].bell.in = -1;
     }
 
     ngx_http_profile_board = board;
@@ -146,7 +149,7 @@ ngx_http_profile_inbox_pairs(ngx_log_t *log)
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
 
-        if (ngx_http_profile_inbox_pair(&ngx_http_profile_board->places[i].pair)
+        if (ngx_http_profile_inbox_pair(&ngx_http_profile_board->known[i].pair)
             != NGX_OK)
         {
             break;
@@ -175,7 +178,7 @@ ngx_http_profile_inbox_bells(void)
     ngx_uint_t  i;
 
     if (ngx_http_profile_nworkers == 1
-        || ngx_http_profile_board->places[ngx_http_profile_nworkers - 1].pair.in
+        || ngx_http_profile_board->known[ngx_http_profile_nworkers - 1].pair.in
            == -1)
     {
         return;
@@ -183,7 +186,7 @@ ngx_http_profile_inbox_bells(void)
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
 
-        if (ngx_http_profile_inbox_pair(&ngx_http_profile_board->places[i].bell)
+        if (ngx_http_profile_inbox_pair(&ngx_http_profile_board->known[i].bell)
             != NGX_OK)
         {
             return;
@@ -252,9 +255,9 @@ ngx_http_profile_inbox_close(void)
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
         ngx_http_profile_inbox_close_pair(
-                                 &ngx_http_profile_board->places[i].pair, i);
+                                 &ngx_http_profile_board->known[i].pair, i);
         ngx_http_profile_inbox_close_pair(
-                                 &ngx_http_profile_board->places[i].bell, i);
+                                 &ngx_http_profile_board->known[i].bell, i);
     }
 
     (void) munmap(ngx_http_profile_board,
@@ -294,26 +297,26 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
 {
     ngx_uint_t                 i;
     ngx_http_profile_pair_t   *pair;
-    ngx_http_profile_place_t  *place;
+    ngx_http_profile_known_t  *known;
 
     if (ngx_http_profile_board == NULL || ngx_process == NGX_PROCESS_HELPER) {
         return;
     }
 
-    place = &ngx_http_profile_board->places[ngx_worker];
+    known = &ngx_http_profile_board->known[ngx_worker];
 
     if (ngx_http_profile_spare) {
-        ngx_http_profile_inbox_spare(cycle, place->pair.in != -1);
+        ngx_http_profile_inbox_spare(cycle, known->pair.in != -1);
     }
 
     for (i = 0; i < ngx_http_profile_nworkers; i++) {
-        pair = &ngx_http_profile_board->places[i].pair;
+        pair = &ngx_http_profile_board->known[i].pair;
 
         if (i != ngx_worker && pair->in != -1) {
             (void) close(pair->in);
         }
 
-        pair = &ngx_http_profile_board->places[i].bell;
+        pair = &ngx_http_profile_board->known[i].bell;
 
         if (i != ngx_worker && pair->in != -1) {
             (void) close(pair->in);
@@ -324,21 +327,21 @@ ngx_http_profile_inbox_open(ngx_cycle_t *cycle)
 
     /* an earlier process may have died while it wrote its state */
 
-    place->state.when = 0;
-    place->state.sequence = 0;
-    place->state.asked = 0;
+    known->state.when = 0;
+    known->state.sequence = 0;
+    known->state.asked = 0;
 
-    place->pid = ngx_pid;
-    place->deaf = (place->pair.in == -1);
+    known->pid = ngx_pid;
+    known->deaf = (known->pair.in == -1);
 
     /* nginx neither closes "channel" connections at exit nor logs them */
 
-    if (!place->deaf
-        && ngx_add_channel_event(cycle, place->pair.in, NGX_READ_EVENT,
+    if (!known->deaf
+        && ngx_add_channel_event(cycle, known->pair.in, NGX_READ_EVENT,
                                  ngx_http_profile_inbox_handler)
            == NGX_ERROR)
     {
-        place->deaf = 1;
+        known->deaf = 1;
 
         ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
                       "profile: no connection for the inbox, this worker "
@@ -392,7 +395,7 @@ ngx_http_profile_inbox_spare(ngx_cycle_t *cycle, ngx_uint_t use)
 ngx_uint_t
 ngx_http_profile_inbox_reaches(ngx_uint_t worker)
 {
-    ngx_http_profile_place_t  *place;
+    ngx_http_profile_known_t  *known;
 
     if (worker == ngx_worker) {
         return 1;
@@ -402,9 +405,9 @@ ngx_http_profile_inbox_reaches(ngx_uint_t worker)
         return 0;
     }
 
-    place = &ngx_http_profile_board->places[worker];
+    known = &ngx_http_profile_board->known[worker];
 
-    return place->pair.out != -1 && !place->deaf;
+    return known->pair.out != -1 && !known->deaf;
 }
 
 
@@ -418,14 +421,14 @@ ngx_http_profile_inbox_workers(void)
 ngx_pid_t
 ngx_http_profile_inbox_pid(ngx_uint_t worker)
 {
-    return ngx_http_profile_board->places[worker].pid;
+    return ngx_http_profile_board->known[worker].pid;
 }
 
 
 ngx_http_profile_state_t *
 ngx_http_profile_inbox_state(ngx_uint_t worker)
 {
-    return &ngx_http_profile_board->places[worker].state;
+    return &ngx_http_profile_board->known[worker].state;
 }
 
 
@@ -458,7 +461,7 @@ ngx_http_profile_inbox_send(ngx_uint_t worker, ngx_http_profile_message_t *m,
     }
 
     n = ngx_http_profile_inbox_write(
-                   ngx_http_profile_board->places[worker].pair.out, m, fd);
+                   ngx_http_profile_board->known[worker].pair.out, m, fd);
 
     ngx_log_debug4(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
                    "profile: message %uD for %uL to worker %ui: %z",
@@ -484,7 +487,7 @@ ngx_http_profile_inbox_ring(ngx_uint_t worker, ngx_http_profile_message_t *m,
         return NGX_ERROR;
     }
 
-    out = ngx_http_profile_board->places[worker].bell.out;
+    out = ngx_http_profile_board->known[worker].bell.out;
 
     return out == -1 || ngx_http_profile_inbox_write(out, m, fd) == -1
            ? NGX_ERROR : NGX_OK;
@@ -495,7 +498,7 @@ int
 ngx_http_profile_inbox_bell(void)
 {
     return ngx_http_profile_board
-           ? ngx_http_profile_board->places[ngx_worker].bell.in : -1;
+           ? ngx_http_profile_board->known[ngx_worker].bell.in : -1;
 }
 
 

@@ -144,7 +144,7 @@ void ngx_http_profile_inbox_receive(ngx_http_profile_receivers_t *receivers);
 /* returns 1 if the worker has an inbox; a worker always reaches itself */
 ngx_uint_t ngx_http_profile_inbox_reaches(ngx_uint_t worker);
 
-/* returns the place of a worker's state, in shared memory */
+/* returns a worker's state, which is in shared memory */
 ngx_http_profile_state_t *ngx_http_profile_inbox_state(ngx_uint_t worker);
 
 /* returns the counters of all workers, or NULL without shared memory */

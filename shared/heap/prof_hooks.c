@@ -478,7 +478,11 @@ prof_hooks_old(const prof_import_batch_t *batch, const prof_import_t *import,
 
     original = prof_hooks_find(import->at);
 
-    /* the program may have copied a hook to an import without an original */
+    /*
+     * An import may contain a hook that was not written to it: the program has
+     * copied the hook from another import.  Without hooks the program would
+     * have copied the allocator's function.
+     */
 
     return (original && original->at)
            ? original->old : (uintptr_t) prof_hooks_real[import->name];

@@ -4,7 +4,8 @@
  *
  * The opener: a small process that keeps the privileges to open perf events.
  * It reads messages of a fixed size and no other input of a worker.  A process
- * that has the socket can only learn about its own threads.
+ * that has the socket gets events of its own threads only, and a descriptor of
+ * the kernel's list of functions (/proc/kallsyms).
  *
  * The opener keeps an event of its own.  The kernel prepares the tracepoint for
  * the first event and waits for all processors after the last one.  This takes

@@ -32,7 +32,11 @@
 #define LUA_REGISTRYINDEX  (-10000)
 #define LUA_GLOBALSINDEX   (-10002)
 
-/* no other word of a string's header has this value by chance */
+/*
+ * The length of a string that is made to find the offset of the length in the
+ * header of LuaJIT's strings: the other words there are hashes, addresses and
+ * small numbers.
+ */
 
 #define PROF_LUAJIT_LEN   1777
 

@@ -14,13 +14,17 @@
 
 
 /*
- * If the object has symbols of fewer files, wrong sets might not be noticed:
- * too few of them would have two files.
+ * A set that joins functions of two source files shows that the method does not
+ * hold for this object.  This can only be seen at functions whose files are
+ * known.  An object with fewer known files than this gets no units.
  */
 
 #define PROF_UNITS_FILES   8
 
-/* a file may have several modules that are not listed, but not many */
+/*
+ * A label that is not listed is the name of a module of nginx.  One source file
+ * may contain several modules.  A set with more of them is not one file.
+ */
 
 #define PROF_UNITS_LABELS  4
 
