@@ -55,6 +55,7 @@
 #include "heap/prof_heap.h"
 #include "heap/prof_redirect.h"
 #include "html/prof_html.h"
+#include "html/prof_inflate.h"
 #include "kernel/prof_kernel.h"
 #include "names/prof_later.h"
 #include "names/prof_role.h"

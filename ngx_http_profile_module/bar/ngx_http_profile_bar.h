@@ -60,6 +60,14 @@ typedef struct {
     size_t                     nheld;
     ngx_chain_t               *free;
     ngx_chain_t               *busy;
+
+    /* a page that came compressed */
+
+    prof_inflate_t            *inflate;       /* NULL: it did not */
+    ngx_chain_t               *in;            /* not decompressed yet */
+    ngx_chain_t               *plain_free;
+    ngx_chain_t               *plain_busy;
+    ngx_uint_t                 nplain;
     unsigned                   inserted:1;
 } ngx_http_profile_bar_ctx_t;
 
@@ -145,8 +153,12 @@ PROF_HIDDEN_BEGIN
 /* returns the task for a request, by the headers of the request */
 ngx_http_profile_bar_task_e ngx_http_profile_bar_task(ngx_http_request_t *r);
 
-/* returns whether the response is a page that can contain the snippet */
-ngx_uint_t ngx_http_profile_bar_takes(ngx_http_request_t *r);
+/*
+ * Returns whether the response is a page that can contain the snippet.  Sets
+ * *coding to its header "Content-Encoding" if the page is compressed.
+ */
+ngx_uint_t ngx_http_profile_bar_takes(ngx_http_request_t *r,
+    ngx_table_elt_t **coding);
 
 ngx_int_t ngx_http_profile_bar_snippet(ngx_http_request_t *r,
     ngx_http_profile_bar_loc_conf_t *conf, ngx_http_profile_bar_ctx_t *ctx);
@@ -156,6 +168,25 @@ ngx_int_t ngx_http_profile_bar_page_header(ngx_http_request_t *r,
 /* ngx_http_profile_bar_body.c: inserts the snippet in the body */
 
 ngx_int_t ngx_http_profile_bar_body(ngx_http_request_t *r,
+    ngx_http_profile_bar_ctx_t *ctx, ngx_chain_t *in,
+    ngx_http_output_body_filter_pt next);
+
+/*
+ * ngx_http_profile_bar_coding.c: pages that came compressed
+ *
+ * Lets requests ask for codings that the module reads.
+ */
+ngx_int_t ngx_http_profile_bar_coding_init(ngx_conf_t *cf);
+
+/* returns whether the module reads this coding */
+ngx_uint_t ngx_http_profile_bar_reads(ngx_str_t *coding);
+
+/* the page is compressed; removes the header */
+ngx_int_t ngx_http_profile_bar_coding_header(ngx_http_request_t *r,
+    ngx_http_profile_bar_ctx_t *ctx, ngx_table_elt_t *h);
+
+/* as ngx_http_profile_bar_body(), for such a page */
+ngx_int_t ngx_http_profile_bar_coding_body(ngx_http_request_t *r,
     ngx_http_profile_bar_ctx_t *ctx, ngx_chain_t *in,
     ngx_http_output_body_filter_pt next);
 

@@ -3,9 +3,9 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The directives of the Performance Bar, and its filters.  The body that the
- * filters get is complete and readable: it contains the responses of
- * subrequests, and is not compressed yet.  The filters are registered only if
- * a location may show a bar.
+ * filters get is complete: it contains the responses of subrequests, and nginx
+ * has not compressed it yet.  The filters are registered only if a location may
+ * show a bar.
  */
 
 
@@ -94,6 +94,7 @@ PROF_HOT_DATA static ngx_http_output_body_filter_pt
 static ngx_int_t
 ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
 {
+    ngx_table_elt_t                  *coding;
     ngx_http_profile_ctx_t           *capture;
     ngx_http_profile_bar_ctx_t       *ctx;
     ngx_http_profile_bar_task_e       task;
@@ -117,10 +118,11 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
     }
 
     task = ngx_http_profile_bar_task(r);
+    coding = NULL;
 
     if (task == NGX_HTTP_PROFILE_BAR_NOTHING
         || (task == NGX_HTTP_PROFILE_BAR_PAGE
-            && !ngx_http_profile_bar_takes(r))
+            && !ngx_http_profile_bar_takes(r, &coding))
         || ngx_http_profile_permits(r, plcf) != NGX_OK)
     {
         return ngx_http_next_header_filter(r);
@@ -147,7 +149,9 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
 
     if (task == NGX_HTTP_PROFILE_BAR_PAGE) {
 
-        if (ngx_http_profile_bar_snippet(r, conf, ctx) != NGX_OK
+        if ((coding
+             && ngx_http_profile_bar_coding_header(r, ctx, coding) != NGX_OK)
+            || ngx_http_profile_bar_snippet(r, conf, ctx) != NGX_OK
             || ngx_http_profile_bar_page_header(r, ctx) != NGX_OK)
         {
             return NGX_ERROR;
@@ -169,6 +173,11 @@ ngx_http_profile_bar_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     ngx_http_profile_bar_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_profile_bar_filter_module);
+
+    if (ctx && ctx->inflate) {
+        return ngx_http_profile_bar_coding_body(r, ctx, in,
+                                                ngx_http_next_body_filter);
+    }
 
     if (ctx == NULL || (ctx->inserted && ctx->busy == NULL)) {
         return ngx_http_next_body_filter(r, in);
@@ -197,6 +206,11 @@ ngx_http_profile_bar_create(ngx_http_request_t *r)
      *     ctx->nheld = 0;
      *     ctx->free = NULL;
      *     ctx->busy = NULL;
+     *     ctx->inflate = NULL;
+     *     ctx->in = NULL;
+     *     ctx->plain_free = NULL;
+     *     ctx->plain_busy = NULL;
+     *     ctx->nplain = 0;
      */
 
     ctx->inserted = 1;
@@ -363,7 +377,8 @@ ngx_http_profile_bar_init(ngx_conf_t *cf)
     }
 
     if (ngx_http_profile_bar_script_init(cf, bmcf) != NGX_OK
-        || ngx_http_profile_bar_facts_init(cf, bmcf) != NGX_OK)
+        || ngx_http_profile_bar_facts_init(cf, bmcf) != NGX_OK
+        || ngx_http_profile_bar_coding_init(cf) != NGX_OK)
     {
         return NGX_ERROR;
     }

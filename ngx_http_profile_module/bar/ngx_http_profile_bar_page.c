@@ -97,7 +97,7 @@ ngx_http_profile_bar_task(ngx_http_request_t *r)
 /* returns whether the response is a readable page that a browser shows */
 
 ngx_uint_t
-ngx_http_profile_bar_takes(ngx_http_request_t *r)
+ngx_http_profile_bar_takes(ngx_http_request_t *r, ngx_table_elt_t **coding)
 {
     ngx_uint_t        status;
     ngx_table_elt_t  *h;
@@ -131,12 +131,15 @@ ngx_http_profile_bar_takes(ngx_http_request_t *r)
 
     h = ngx_http_profile_bar_header_out(r, "Content-Encoding");
 
-    if (h && ngx_strcasecmp(h->value.data, (u_char *) "identity") != 0) {
-
+    if (h && !ngx_http_profile_bar_reads(&h->value)) {
         ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                       "profile: no bar in a page that came with "
                       "\"Content-Encoding: %V\"", &h->value);
         return 0;
+    }
+
+    if (h && h->value.len != sizeof("identity") - 1) {
+        *coding = h;
     }
 
     return 1;
@@ -459,7 +462,7 @@ ngx_http_profile_bar_page_header(ngx_http_request_t *r,
     length = r->headers_out.content_length_n;
     ngx_http_clear_content_length(r);
 
-    if (length != -1) {
+    if (length != -1 && ctx->inflate == NULL) {
         r->headers_out.content_length_n = length + ctx->snippet.len;
     }
 
