@@ -29,7 +29,7 @@ $t->skip_all("run \"npm ci\" in $root/browser first")
 $t->skip_all('no chromium')
     unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
 
-$t->plan(44)->conf(<<'EOC', workers => 1);
+$t->plan(53)->conf(<<'EOC', workers => 1);
 profile_turn_log on;
 profile_endpoint on;
 
@@ -80,8 +80,10 @@ for ([ 'turns', '*/*', 'json' ], [ 'turns', $html, 'html' ],
 
 my $end = time() + 5;
 my @pids = map { my $n = $_; $t->start_child(sub { load($n, $end) }) } 1 .. 6;
+my $recorded = http_get('/waits?performance_bar=record');
 waitpid $_, 0 for @pids;
 
+my $profile = $recorded->header('X-Profile-Id') // '';
 my $r = http_post('/-/profile/turns?seconds=60', '',
                      headers => [ 'X-Profile-Console: 1' ]);
 is($r->status(), 201, 'the log is stored');
@@ -89,6 +91,7 @@ my $id = decode_json($r->body() || '{}')->{id} // '';
 
 my ($status, $told) = $t->command('node', "$root/browser/turns.mjs",
                                   'http://127.0.0.1:' . port(8080), $id,
+                                  $profile,
                                   $ENV{PROFILE_TEST_PICTURES} // ());
 
 is($status, 0, 'the browser') or diag($told);
@@ -151,7 +154,17 @@ diag("$s->{opened} $s->{frame}") if $ENV{PROFILE_TEST_PICTURES};
 
 like($s->{empty}, qr/^Nothing ran/, 'a log may be empty');
 
-for my $name (qw/ light dark narrow narrow-dark /) {
+# the tab of a request's profile
+
+like($s->{around} // '', qr{^GET /waits: .* could have run \d},
+     'the tab shows the turn of its request that was delayed most');
+is($s->{hash}, '#turns', 'the tab has a URL');
+ok(decode_json(http_get("/-/profile/p/$profile.json")->body())->{turns},
+   'the profile says that it has a part of the log');
+
+for my $name (qw/ light dark narrow narrow-dark around-dark around-narrow
+                  around-narrow-dark /)
+{
     is_deeply($s->{axe}{$name}, [], "$name is accessible");
     cmp_ok($s->{width}{$name} // 1, '<=', 0, "$name fits in the window");
 }

@@ -1,8 +1,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * One profile: the viewer and the flamegraph, each in a frame, the facts, and
- * other profiles for a comparison.
+ * One profile: the viewer and the flamegraph, each in a frame, the facts, what
+ * the event loop ran meanwhile, and other profiles for a comparison.
  *
  * The viewer gets the profile itself, and not its URL.  If the console answers
  * with an error, this page shows the error; the viewer would report an
@@ -19,6 +19,7 @@
         viewer: { tab: 'tab-viewer', open: viewer },
         graph: { tab: 'tab-graph', open: graph },
         details: { tab: 'tab-facts', open: details },
+        turns: { tab: 'tab-turns', open: around },
         diff: { tab: 'tab-diff', open: diff }
     };
 
@@ -251,6 +252,11 @@
         const list = Array.from(document.querySelectorAll('[role="tab"]'));
 
         c.show('tab-viewer', c.viewer);
+        c.show('tab-turns', profile.turns);
+
+        if (profile.turns && profile.scope !== 'request') {
+            document.getElementById('tab-turns').textContent = 'Event loop';
+        }
 
         for (const name of Object.keys(panes)) {
             const tab = document.getElementById(panes[name].tab);
@@ -288,7 +294,8 @@
         const name = location.hash.slice(1);
         const wide = !window.matchMedia('(max-width: 760px)').matches;
 
-        select(panes[name] && (name !== 'viewer' || c.viewer) ? name
+        select(panes[name] && (name !== 'viewer' || c.viewer)
+               && (name !== 'turns' || profile.turns) ? name
                : c.viewer && wide ? 'viewer' : 'graph');
     }
 
@@ -404,6 +411,33 @@
 
         default:
             return String(item.value);
+        }
+    }
+
+
+    /* the turn log of all workers in the time of the request or the stall */
+
+    async function around(pane) {
+        let data;
+
+        try {
+            data = await c.get(`turns/${c.id}?format=json`);
+
+        } catch (e) {
+            c.clear(pane, c.make('p', { class: 'empty' }, e.message));
+            return;
+        }
+
+        const map = c.make('div');
+
+        c.clear(pane, map, c.make('p', null, c.make('a',
+            { href: `${c.root}turns/${c.id}` },
+            'The longest runs, and who delayed whom')));
+
+        const drawn = c.turnMap(map, c.turnLog(data));
+
+        if (data.about && data.about.request) {
+            drawn.pickRequest(data.about.worker, data.about.request);
         }
     }
 

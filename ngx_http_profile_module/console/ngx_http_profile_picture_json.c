@@ -97,6 +97,8 @@ ngx_http_profile_picture_json(ngx_http_profile_picture_t *pic,
     if (json_object_set_new(json, "summary", summary) != 0
         || json_object_set_new(json, "formats",
                                ngx_http_profile_picture_formats())
+           != 0
+        || json_object_set_new(json, "turns", json_boolean(p[0]->turns_len))
            != 0)
     {
         rc = PROF_ERROR;

@@ -3,9 +3,9 @@
  *
  * Uses the page of the turn log in a browser:
  *
- *     node turns.mjs URL ID [DIRECTORY]
+ *     node turns.mjs URL ID PROFILE [DIRECTORY]
  *
- * ID is that of a stored snapshot.
+ * ID is that of a stored snapshot, PROFILE that of a request.
  *
  * Prints a JSON object of what was seen, and writes pictures to the directory.
  */
@@ -16,7 +16,7 @@ import { launch, readAxe } from './launch.mjs';
 
 const RECORDS = 100_000;
 
-const [url, id, directory] = process.argv.slice(2);
+const [url, id, profile, directory] = process.argv.slice(2);
 
 const out = { console: [], elsewhere: [], axe: {}, width: {} };
 const axe = readAxe();
@@ -49,6 +49,10 @@ try {
         await other.click('#longest tbody button');
         await check(other, name);
         await shoot(other, `turns-${name}`);
+
+        await around(other);
+        await check(other, `around-${name}`);
+        await shoot(other, `around-${name}`);
         await other.context().close();
     }
 
@@ -99,6 +103,17 @@ async function open(colorScheme, width, answer) {
     await page.waitForSelector('.turns-lanes canvas');
 
     return page;
+}
+
+
+/* the tab of a request's profile has its turns, and what ran between them */
+
+async function around(page) {
+    await page.goto(`${url}/-/profile/p/${profile}`);
+    await page.click('#tab-turns');
+    await page.waitForSelector('#turns .turns-lanes canvas');
+    out.around = await told(page);
+    out.hash = new URL(page.url()).hash;
 }
 
 
