@@ -557,6 +557,15 @@ ngx_http_profile_keep_log(ngx_http_profile_track_t *tr, uint64_t now)
             ngx_http_profile_watch_pass(ngx_http_profile_current);
         }
 
+        /* the report of a stall, or an inner run, has passed earlier ones */
+
+        if (tr->notes) {
+            prof_watch_give(ngx_http_profile_watch,
+                            ngx_http_profile_current->start,
+                            (uintptr_t) &ngx_http_profile_brief,
+                            (uintptr_t) tr->notes);
+        }
+
         /* the call may have dropped the notes */
 
         if (tr->notes) {

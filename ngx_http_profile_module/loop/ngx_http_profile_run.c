@@ -14,6 +14,7 @@
 
 
 #include "core/ngx_http_profile_log_limit.h"
+#include "loop/ngx_http_profile_brief.h"
 #include "loop/ngx_http_profile_charge.h"
 
 
@@ -461,8 +462,12 @@ ngx_http_profile_watch_pass(ngx_http_profile_run_t *run)
         ngx_http_profile_observers.notes_age();
     }
 
+    /* the brief request may get notes, and its samples with them */
+
     prof_watch_pass(ngx_http_profile_watch,
-                    run->track ? (uintptr_t) run->track->notes : 0);
+                    run->track == &ngx_http_profile_brief
+                    ? (uintptr_t) run->track
+                    : run->track ? (uintptr_t) run->track->notes : 0);
 
     ngx_http_profile_forgive();
 }

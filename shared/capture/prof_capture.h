@@ -400,6 +400,8 @@ prof_profile_t *prof_heap_finish(prof_heap_t *h, const char *title);
  * samples since its last call.  It removes a sample when PROF_WATCH_KEPT bytes
  * or more have been taken after the sample.
  *
+ * prof_watch_give() gives the samples of an owner since a time to another one.
+ *
  * prof_watch_turn() adds a turn to the capture, with its owner's samples, as
  * prof_capture_ran() does.  The owner PROF_WATCH_ALL has the samples of all
  * owners. "what" is the outermost frame of the stacks.  The caller has called
@@ -419,6 +421,8 @@ prof_watch_t *prof_watch_create(uint32_t frequency, prof_watch_spot_t *spot,
     const char **err);
 void prof_watch_destroy(prof_watch_t *w);
 void prof_watch_pass(prof_watch_t *w, uintptr_t owner);
+void prof_watch_give(prof_watch_t *w, uint64_t since, uintptr_t owner,
+    uintptr_t next);
 void prof_watch_turn(prof_watch_t *w, prof_capture_t *c, uintptr_t owner,
     uintptr_t what, uint64_t end, uint64_t cpu);
 int prof_watch_stack(prof_watch_t *w, prof_capture_t *c, uint64_t wall);

@@ -171,6 +171,24 @@ prof_watch_pass(prof_watch_t *w, uintptr_t owner)
 }
 
 
+void
+prof_watch_give(prof_watch_t *w, uint64_t since, uintptr_t owner,
+    uintptr_t next)
+{
+    uint64_t              i;
+    prof_watch_passed_t  *passed;
+
+    for (i = prof_watch_since(w, since); i < w->npassed; i++) {
+
+        passed = &w->passed[i % PROF_WATCH_PASSED];
+
+        if (passed->owner == owner) {
+            passed->owner = next;
+        }
+    }
+}
+
+
 /*
  * Marks the addresses of new samples.  A signal may add a sample during this
  * call, which this call or the next one marks.
