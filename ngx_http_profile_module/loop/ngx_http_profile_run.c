@@ -14,7 +14,6 @@
 
 
 #include "core/ngx_http_profile_log_limit.h"
-#include "loop/ngx_http_profile_brief.h"
 #include "loop/ngx_http_profile_charge.h"
 
 
@@ -458,16 +457,18 @@ ngx_http_profile_watch_end(void)
 void
 ngx_http_profile_watch_pass(ngx_http_profile_run_t *run)
 {
+    ngx_http_profile_track_t  *tr;
+
     if (ngx_http_profile_observers.notes_age) {
         ngx_http_profile_observers.notes_age();
     }
 
-    /* the brief request may get notes, and its samples with them */
+    tr = run->track;
+
+    /* a request without notes may get some, and its samples with them */
 
     prof_watch_pass(ngx_http_profile_watch,
-                    run->track == &ngx_http_profile_brief
-                    ? (uintptr_t) run->track
-                    : run->track ? (uintptr_t) run->track->notes : 0);
+                    tr && tr->notes ? (uintptr_t) tr->notes : (uintptr_t) tr);
 
     ngx_http_profile_forgive();
 }
