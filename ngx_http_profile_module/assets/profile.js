@@ -415,7 +415,7 @@
     }
 
 
-    /* the turn log of all workers in the time of the request or the stall */
+    /* the turn log of the worker in the time of the request or the stall */
 
     async function around(pane) {
         let data;

@@ -23,7 +23,8 @@ prof.turnLog = function (data) {
 
     const servers = new Set(data.locations.map(l => l.server));
     const locations = data.locations.map(l => (l.location || 'no location')
-                          + (servers.size > 1 ? ` (${l.server})` : ''));
+                          + (servers.size > 1 && l.server ? ` (${l.server})`
+                                                        : ''));
 
     const lanes = data.workers.map(lane);
 

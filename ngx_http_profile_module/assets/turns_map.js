@@ -223,7 +223,7 @@ prof.turnMap = function (place, log) {
         const said = c.make('span', { role: 'status', class: 'soft' });
         const line = c.make('p', { class: 'tools' });
 
-        if (r && r.id) {
+        if (r && r.id && r.id !== c.id) {
             line.append(c.make('a', { class: 'button',
                                       href: `${c.root}p/${r.id}` },
                                'Profile of this request'));
