@@ -56,6 +56,9 @@ typedef struct {
     ngx_atomic_t                  seen[NGX_MAX_PROCESSES];
                                              /* when their event loops ran the
                                                 timer of the slice, in ms */
+    ngx_atomic_t                  kept[NGX_MAX_PROCESSES];
+                                             /* the same, or when another thread
+                                                ended a slice */
 } ngx_http_profile_slice_page_t;
 
 
@@ -101,13 +104,21 @@ void ngx_http_profile_slice_configure(ngx_http_profile_continuous_t *conf);
 void ngx_http_profile_slice_stop(void);
 
 /*
- * Writes to p the processes that have not ended a slice in time, since they run
- * one event for long, and the time since when, if it is before "to": "10318
- * (one event since 2026-11-23T06:44:20.000Z)".  Returns the end of the text,
- * which is at most "last".  Context: any thread.
+ * Works for an event loop that runs one event for long: empties the rings, and
+ * ends and stores slices.  Returns the time in ms until the next call.
+ * Context: one thread, which the caller ends before this room is stopped.
+ */
+ngx_msec_t ngx_http_profile_slice_attend(void);
+
+/*
+ * Writes to p the processes that run one event for long, and the time since
+ * when, if it is before "to": "10318 (one event since
+ * 2026-11-23T06:44:20.000Z)".  kept: 1: those whose slices are stored, 0: the
+ * others.  Returns the end of the text, which is at most "last".  Context: any
+ * thread.
  */
 u_char *ngx_http_profile_slice_late(ngx_http_profile_continuous_t *conf,
-    uint64_t to, u_char *p, u_char *last);
+    ngx_uint_t kept, uint64_t to, u_char *p, u_char *last);
 
 /* returns "on", "off", or why this worker has no capture; static memory */
 const char *ngx_http_profile_slice_state(void);

@@ -526,9 +526,10 @@ static void
 ngx_http_profile_range_facts(ngx_http_profile_range_t *range,
     prof_profile_t *p)
 {
-    u_char  *last;
-    u_char   text[NGX_INT_T_LEN + sizeof("2026-11-23T06:44:20.000Z")];
-    u_char   late[NGX_HTTP_PROFILE_LATE_LEN];
+    u_char      *last;
+    u_char       text[NGX_INT_T_LEN + sizeof("2026-11-23T06:44:20.000Z")];
+    u_char       late[NGX_HTTP_PROFILE_LATE_LEN];
+    ngx_uint_t   kept;
 
     p->mode = range->mode;
 
@@ -544,11 +545,14 @@ ngx_http_profile_range_facts(ngx_http_profile_range_t *range,
     last = ngx_sprintf(text, "%ui", range->slices);
     (void) prof_profile_fact(p, "slices", (char *) text, last - text);
 
-    last = ngx_http_profile_slice_late(range->conf, range->to, late,
-                                       late + sizeof(late));
+    for (kept = 0; kept < 2; kept++) {
+        last = ngx_http_profile_slice_late(range->conf, kept, range->to, late,
+                                           late + sizeof(late));
 
-    if (last != late) {
-        (void) prof_profile_fact(p, "left_out", (char *) late, last - late);
+        if (last != late) {
+            (void) prof_profile_fact(p, kept ? "busy" : "left_out",
+                                     (char *) late, last - late);
+        }
     }
 
     (void) prof_profile_fact(p, "software", NGINX_VER, sizeof(NGINX_VER) - 1);
@@ -685,7 +689,7 @@ ngx_http_profile_range_empty(ngx_http_profile_range_t *range)
 
     *ngx_http_profile_moment_text(from, range->from) = '\0';
     *ngx_http_profile_moment_text(to, range->to) = '\0';
-    *ngx_http_profile_slice_late(range->conf, range->to, late,
+    *ngx_http_profile_slice_late(range->conf, 0, range->to, late,
                                  late + NGX_HTTP_PROFILE_LATE_LEN) = '\0';
 
     if (late[0]) {

@@ -11,6 +11,9 @@
  *
  * A slice in which the worker used almost no CPU time is not stored.
  *
+ * While the event loop runs one event for long, or for ever, another thread
+ * ends the slices in its place and stores them.  A mutex protects the slicer.
+ *
  * CPU time is sampled by timers on CPU clocks, which cost a request nothing.
  * For wall time the module runs the event loop, and the sampling timer stops
  * while the worker waits for events.
@@ -24,6 +27,8 @@
 #include "core/ngx_http_profile_handlers.h"
 #include "core/ngx_http_profile_job.h"
 #include "loop/ngx_http_profile_loop.h"
+
+#include <pthread.h>
 
 
 /*
@@ -51,6 +56,8 @@ typedef struct {
     uint64_t                        start;    /* ms since the Epoch */
     uint64_t                        samples;  /* at the last check */
     const char                     *failed;   /* why there is no capture */
+    uint64_t                        due;      /* prof_now(): then the event
+                                                 loop is late */
     ngx_event_t                     timer;
     ngx_connection_t                connection;  /* for debug messages */
     unsigned                        armed:1;
@@ -74,17 +81,26 @@ static ngx_msec_t ngx_http_profile_slice_wait(void);
 static void ngx_http_profile_slice_next(
     ngx_http_profile_job_rank_e rank);
 static prof_capture_t *ngx_http_profile_slice_begin(void);
+static prof_capture_t *ngx_http_profile_slice_capture(void);
 static void ngx_http_profile_slice_end(prof_capture_t *c, uint64_t start,
     ngx_http_profile_job_rank_e rank);
+static ngx_uint_t ngx_http_profile_slice_idle(prof_capture_t *c);
 static void ngx_http_profile_slice_store(prof_profile_t *p,
     ngx_http_profile_job_rank_e rank);
 static void ngx_http_profile_slice_work(void *data);
 static void ngx_http_profile_slice_done(void *data);
 static void ngx_http_profile_slice_open(ngx_http_profile_slice_page_t *page);
 static uint64_t ngx_http_profile_slice_now(void);
+static uint64_t ngx_http_profile_slice_clock(void);
 
 
 static ngx_http_profile_slicer_t  slicer;
+
+static pthread_mutex_t  slicer_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* the other thread holds this while it stores a slice */
+
+static pthread_mutex_t  slicer_storing = PTHREAD_MUTEX_INITIALIZER;
 
 
 void
@@ -99,6 +115,8 @@ ngx_http_profile_slice_configure(ngx_http_profile_continuous_t *conf)
     }
 
     ngx_http_profile_slice_open(conf->page);
+
+    (void) pthread_mutex_lock(&slicer_mutex);
 
     slicer.conf = conf;
     slicer.failed = NULL;
@@ -115,6 +133,8 @@ ngx_http_profile_slice_configure(ngx_http_profile_continuous_t *conf)
     slicer.timer.cancelable = 1;
 
     ngx_add_timer(&slicer.timer, ngx_http_profile_slice_wait());
+
+    (void) pthread_mutex_unlock(&slicer_mutex);
 }
 
 
@@ -137,35 +157,38 @@ ngx_http_profile_slice_open(ngx_http_profile_slice_page_t *page)
     }
 
     page->seen[ngx_process_slot] = ngx_http_profile_slice_now();
+    page->kept[ngx_process_slot] = page->seen[ngx_process_slot];
     page->open[ngx_process_slot] = ngx_http_profile_alive_self();
 }
 
 
 u_char *
-ngx_http_profile_slice_late(ngx_http_profile_continuous_t *conf, uint64_t to,
-    u_char *p, u_char *last)
+ngx_http_profile_slice_late(ngx_http_profile_continuous_t *conf,
+    ngx_uint_t kept, uint64_t to, u_char *p, u_char *last)
 {
-    u_char            *text;
-    uint64_t           now, seen;
-    ngx_uint_t         i, n;
-    struct timeval     tv;
-    ngx_atomic_uint_t  owner;
-    u_char             since[sizeof("2026-11-23T06:44:20.000Z")];
+    u_char                         *text;
+    uint64_t                        now, seen;
+    ngx_uint_t                      i, n;
+    ngx_atomic_uint_t               owner;
+    ngx_http_profile_slice_page_t  *page;
+    u_char                          since[sizeof("2026-11-23T06:44:20.000Z")];
 
-    ngx_gettimeofday(&tv);
+    /* the ends of slices at this time or earlier are late */
 
-    now = (uint64_t) tv.tv_sec * 1000 + tv.tv_usec / 1000;
+    now = ngx_http_profile_slice_clock() - NGX_HTTP_PROFILE_SLICE_LATE;
+    now -= now % conf->slice;
+
+    page = conf->page;
     text = p;
 
     for (i = 0, n = 0; i < NGX_MAX_PROCESSES; i++) {
-        owner = conf->page->open[i];
-        seen = conf->page->seen[i];
+        owner = page->open[i];
+        seen = page->seen[i];
 
         /* an idle worker has a timer at the end of its slice */
 
-        if (owner == 0 || seen >= to
-            || (seen / conf->slice + 1) * conf->slice
-               + NGX_HTTP_PROFILE_SLICE_LATE > now
+        if (owner == 0 || seen >= to || seen >= now
+            || kept != (page->kept[i] >= now)
             || !ngx_http_profile_alive(owner))
         {
             continue;
@@ -195,6 +218,8 @@ ngx_http_profile_slice_stop(void)
         ngx_del_timer(&slicer.timer);
     }
 
+    (void) pthread_mutex_lock(&slicer_mutex);
+
     if (slicer.capture) {
         ngx_http_profile_slice_end(slicer.capture, slicer.start,
                                    NGX_HTTP_PROFILE_JOB_NEEDED);
@@ -209,6 +234,13 @@ ngx_http_profile_slice_stop(void)
     }
 
     slicer.conf = NULL;
+
+    (void) pthread_mutex_unlock(&slicer_mutex);
+
+    /* the other thread uses the configuration, which may be freed */
+
+    (void) pthread_mutex_lock(&slicer_storing);
+    (void) pthread_mutex_unlock(&slicer_storing);
 }
 
 
@@ -227,6 +259,8 @@ ngx_http_profile_slice_timer(ngx_event_t *ev)
 
     ngx_http_profile_own_work();
 
+    (void) pthread_mutex_lock(&slicer_mutex);
+
     prof_process_drain();
 
     /* unmaps the memory of threads that have ended */
@@ -235,12 +269,104 @@ ngx_http_profile_slice_timer(ngx_event_t *ev)
 
     now = ngx_http_profile_slice_now();
     slicer.conf->page->seen[ngx_process_slot] = now;
+    slicer.conf->page->kept[ngx_process_slot] = now;
 
     if (now / slicer.conf->slice != slicer.start / slicer.conf->slice) {
         ngx_http_profile_slice_next(NGX_HTTP_PROFILE_JOB_KEPT);
     }
 
     ngx_add_timer(ev, ngx_http_profile_slice_wait());
+
+    (void) pthread_mutex_unlock(&slicer_mutex);
+}
+
+
+ngx_msec_t
+ngx_http_profile_slice_attend(void)
+{
+    uint64_t                   now, mono, start;
+    ngx_msec_t                 wait;
+    prof_capture_t            *c, *next;
+    ngx_http_profile_slice_t   slice;
+
+    (void) pthread_mutex_lock(&slicer_mutex);
+
+    mono = prof_now();
+
+    if (slicer.conf == NULL || slicer.capture == NULL || mono < slicer.due) {
+
+        wait = slicer.conf == NULL ? NGX_TIMER_INFINITE
+               : slicer.capture == NULL ? slicer.conf->slice
+               : (slicer.due - mono) / 1000000 + 1;
+
+        (void) pthread_mutex_unlock(&slicer_mutex);
+
+        return wait;
+    }
+
+    ngx_memzero(&slice, sizeof(ngx_http_profile_slice_t));
+
+    slice.conf = slicer.conf;
+    slice.worker = ngx_worker;
+    slice.rc = NGX_ERROR;
+
+    now = ngx_http_profile_slice_clock();
+    start = slicer.start;
+    c = slicer.capture;
+    next = NULL;
+
+    if (now / slice.conf->slice != start / slice.conf->slice) {
+        next = ngx_http_profile_slice_capture();
+    }
+
+    if (prof_process_relieve(c, next) != PROF_OK) {
+
+        /* the event loop runs, or it waits in a call of the profiler */
+
+        if (next) {
+            prof_capture_destroy(next);
+        }
+
+        next = NULL;
+    }
+
+    if (next) {
+        slicer.capture = next;
+        slicer.start = now;
+        slicer.samples = 0;
+        slice.conf->page->kept[ngx_process_slot] = now;
+
+        (void) pthread_mutex_lock(&slicer_storing);
+    }
+
+    (void) pthread_mutex_unlock(&slicer_mutex);
+
+    if (next) {
+        slice.now = now;
+        slice.profile = ngx_http_profile_slice_idle(c)
+                        ? NULL : prof_capture_finish(c, "worker");
+
+        prof_capture_destroy(c);
+
+        if (slice.profile) {
+            slice.profile->start_realtime = start * 1000000;
+
+            ngx_http_profile_slice_work(&slice);
+
+            (void) ngx_atomic_fetch_add(slice.rc == NGX_OK
+                                        ? &slice.conf->page->stored
+                                        : &slice.conf->page->dropped, 1);
+        }
+
+        prof_spare_trim();
+
+        (void) pthread_mutex_unlock(&slicer_storing);
+    }
+
+    wait = slice.conf->slice - ngx_http_profile_slice_clock()
+                               % slice.conf->slice;
+
+    return ngx_min(wait, NGX_HTTP_PROFILE_SLICE_DRAIN);
 }
 
 
@@ -261,19 +387,19 @@ ngx_http_profile_slice_wait(void)
     pending = prof_process_pending();
 
     if (pending) {
-        return ngx_min(wait, pending);
+        wait = ngx_min(wait, pending);
+
+    } else if (slicer.capture) {
+        prof_capture_totals(slicer.capture, &st, NULL, NULL, NULL);
+
+        if (st.samples != slicer.samples) {
+            slicer.samples = st.samples;
+            wait = ngx_min(wait, NGX_HTTP_PROFILE_SLICE_DRAIN);
+        }
     }
 
-    if (slicer.capture == NULL) {
-        return wait;
-    }
-
-    prof_capture_totals(slicer.capture, &st, NULL, NULL, NULL);
-
-    if (st.samples != slicer.samples) {
-        slicer.samples = st.samples;
-        return ngx_min(wait, NGX_HTTP_PROFILE_SLICE_DRAIN);
-    }
+    slicer.due = prof_now()
+                 + (uint64_t) (wait + NGX_HTTP_PROFILE_SLICE_LATE) * 1000000;
 
     return wait;
 }
@@ -306,16 +432,11 @@ ngx_http_profile_slice_next(ngx_http_profile_job_rank_e rank)
 static prof_capture_t *
 ngx_http_profile_slice_begin(void)
 {
-    const char           *err;
-    prof_capture_t       *c;
-    prof_capture_conf_t   conf;
-
-    conf.frequency = slicer.conf->frequency;
-    conf.mode = slicer.armed ? PROF_MODE_WALL : PROF_MODE_CPU;
-    conf.memory = NGX_HTTP_PROFILE_SLICE_MEMORY;
+    const char      *err;
+    prof_capture_t  *c;
 
     err = "no memory for the capture";
-    c = prof_capture_create(&conf);
+    c = ngx_http_profile_slice_capture();
 
     if (c && prof_process_start(c, slicer.armed, &err) == PROF_OK) {
 
@@ -345,20 +466,34 @@ ngx_http_profile_slice_begin(void)
 }
 
 
+/* context: any thread */
+
+static prof_capture_t *
+ngx_http_profile_slice_capture(void)
+{
+    prof_capture_conf_t  conf;
+
+    conf.frequency = slicer.conf->frequency;
+    conf.mode = slicer.armed ? PROF_MODE_WALL : PROF_MODE_CPU;
+    conf.memory = NGX_HTTP_PROFILE_SLICE_MEMORY;
+
+    return prof_capture_create(&conf);
+}
+
+
 static void
 ngx_http_profile_slice_end(prof_capture_t *c, uint64_t start,
     ngx_http_profile_job_rank_e rank)
 {
-    uint64_t         cpu;
-    prof_stats_t     st;
+    ngx_uint_t       idle;
     prof_profile_t  *p;
 
     p = prof_process_finish(c, "worker");
 
-    prof_capture_totals(c, &st, NULL, NULL, &cpu);
+    idle = ngx_http_profile_slice_idle(c);
     prof_capture_destroy(c);
 
-    if (p && st.samples == 0 && cpu < NGX_HTTP_PROFILE_SLICE_IDLE) {
+    if (p && idle) {
         ngx_http_profile_free_profile(p);
         ngx_http_profile_job_trim();
         return;
@@ -369,6 +504,20 @@ ngx_http_profile_slice_end(prof_capture_t *c, uint64_t start,
     }
 
     ngx_http_profile_slice_store(p, rank);
+}
+
+
+/* context: any thread */
+
+static ngx_uint_t
+ngx_http_profile_slice_idle(prof_capture_t *c)
+{
+    uint64_t      cpu;
+    prof_stats_t  st;
+
+    prof_capture_totals(c, &st, NULL, NULL, &cpu);
+
+    return st.samples == 0 && cpu < NGX_HTTP_PROFILE_SLICE_IDLE;
 }
 
 
@@ -455,4 +604,17 @@ ngx_http_profile_slice_now(void)
     tp = ngx_timeofday();
 
     return (uint64_t) tp->sec * 1000 + tp->msec;
+}
+
+
+/* the time without nginx's cache of it; context: any thread */
+
+static uint64_t
+ngx_http_profile_slice_clock(void)
+{
+    struct timeval  tv;
+
+    ngx_gettimeofday(&tv);
+
+    return (uint64_t) tv.tv_sec * 1000 + tv.tv_usec / 1000;
 }

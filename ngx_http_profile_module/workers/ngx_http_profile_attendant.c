@@ -11,10 +11,14 @@
  * allocations, so the attendant answers such an order with the reason why the
  * worker does not take part.
  *
+ * It also ends the slices of the continuous profile that the event loop does
+ * not end in time.
+ *
  * Context: the thread, unless stated otherwise.
  */
 
 
+#include "continuous/ngx_http_profile_continuous.h"
 #include "core/ngx_http_profile_job.h"
 #include "workers/ngx_http_profile_inbox.h"
 
@@ -84,7 +88,9 @@ ngx_http_profile_attendant_start(ngx_log_t *log)
 
     attendant.bell = ngx_http_profile_inbox_bell();
 
-    if (attendant.bell == -1) {
+    if (attendant.bell == -1
+        && ngx_http_profile_slice_attend() == NGX_TIMER_INFINITE)
+    {
         return;
     }
 
@@ -176,6 +182,7 @@ static void *
 ngx_http_profile_attendant_cycle(void *data)
 {
     uint64_t                      now;
+    ngx_msec_t                    wait;
     ngx_uint_t                    i, n;
     struct pollfd                 fds[2];
     ngx_http_profile_attended_t  *a;
@@ -195,7 +202,13 @@ ngx_http_profile_attendant_cycle(void *data)
 
     for ( ;; ) {
 
-        (void) poll(fds, 2, n ? NGX_HTTP_PROFILE_ATTEND : -1);
+        wait = ngx_http_profile_slice_attend();
+
+        if (n) {
+            wait = ngx_min(wait, NGX_HTTP_PROFILE_ATTEND);
+        }
+
+        (void) poll(fds, 2, wait == NGX_TIMER_INFINITE ? -1 : (int) wait);
 
         if (fds[1].revents) {
             break;

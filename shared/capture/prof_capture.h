@@ -330,6 +330,16 @@ prof_profile_t *prof_process_finish(prof_capture_t *c, const char *title);
 void prof_process_cancel(prof_capture_t *c);
 
 /*
+ * Works for a main thread that runs one event for long: takes the samples of
+ * all threads.  If next is not NULL, the capture c ends, and next, which counts
+ * the same time as c, begins.  The caller then calls prof_capture_finish().
+ * New threads and new objects are not found meanwhile.  Returns PROF_ERROR if c
+ * does not run, or if the main thread uses the captures at this moment.
+ * Context: another thread, which has blocked all signals.
+ */
+int prof_process_relieve(prof_capture_t *c, prof_capture_t *next);
+
+/*
  * prof_process_idle() and prof_process_busy() are called before and after a
  * wait of the main thread.  Both calls are cheap without paced captures.  The
  * signals of timers do not interrupt the wait.

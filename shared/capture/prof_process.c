@@ -8,34 +8,51 @@
 #include "heap/prof_hooks.h"
 #include "capture/prof_process.h"
 
+#include <pthread.h>
 #include <string.h>
 
 
+static void prof_process_begin(prof_process_capture_t *slot,
+    prof_capture_t *c, int paced);
+static void prof_process_count(prof_process_capture_t *slot);
 static prof_process_capture_t *prof_process_slot(const prof_capture_t *c);
 static void prof_process_rate(void);
+static void prof_process_take(void);
 static void prof_process_govern(uint64_t own, uint64_t cpu);
+static void prof_process_leave(prof_capture_t *c);
 static void prof_process_end(prof_process_capture_t *slot);
 static void prof_process_end_idle(prof_process_capture_t *slot);
 static uint64_t prof_process_idle_cpu(uint64_t now);
 static void prof_process_close(int max);
 
 
+/*
+ * A thread that uses the rings and the captures holds this: the main thread, or
+ * a thread that relieves the main thread.
+ */
+
+static pthread_mutex_t  prof_process_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+
 int
 prof_process_start(prof_capture_t *c, int paced, const char **err)
 {
-    int                      i;
-    prof_last_t             *last;
-    prof_thread_t           *t;
+    int                      rc;
     struct timespec          ts;
     prof_process_capture_t  *slot;
 
+    (void) pthread_mutex_lock(&prof_process_mutex);
+
     *err = "too many captures of all threads at once";
 
+    rc = PROF_LIMIT;
     slot = prof_process_slot(NULL);
 
     if (slot == NULL) {
-        return PROF_LIMIT;
+        goto done;
     }
+
+    rc = PROF_ERROR;
 
     if (prof_process.ncaptures == 0) {
 
@@ -44,13 +61,13 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
         *err = "cannot build the unwind tables";
 
         if (prof_process_refresh() == NULL) {
-            return PROF_ERROR;
+            goto done;
         }
 
         *err = "no free real-time signal";
 
         if (prof_signal_hold(PROF_SIGNAL_OWN) != PROF_OK) {
-            return PROF_ERROR;
+            goto done;
         }
 
         /* the coarse clock advances at ticks */
@@ -63,19 +80,8 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
 
     *err = NULL;
 
-    prof_process_drain();
-
-    memset(slot, 0, sizeof(prof_process_capture_t));
-    prof_process_entries(slot, c);
-
-    slot->paced = paced;
-    c->labelled = 1;
-
-    prof_process.ncaptures++;
-    prof_process.paced += paced;
-
-    slot->start = prof_clock(CLOCK_MONOTONIC);
-    slot->start_cpu = prof_clock(CLOCK_PROCESS_CPUTIME_ID);
+    prof_process_take();
+    prof_process_begin(slot, c, paced);
 
     if (prof_process.ncaptures == 1) {
         prof_process_scan_begin();
@@ -88,6 +94,46 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
         prof_signal_mask(prof_process.main->signal, &prof_process.idle_mask);
     }
 
+    prof_process_count(slot);
+    prof_process_rate();
+
+    rc = PROF_OK;
+
+done:
+
+    (void) pthread_mutex_unlock(&prof_process_mutex);
+
+    return rc;
+}
+
+
+static void
+prof_process_begin(prof_process_capture_t *slot, prof_capture_t *c, int paced)
+{
+    memset(slot, 0, sizeof(prof_process_capture_t));
+    prof_process_entries(slot, c);
+
+    slot->paced = paced;
+    c->labelled = 1;
+
+    prof_process.ncaptures++;
+    prof_process.paced += paced;
+
+    slot->start = prof_clock(CLOCK_MONOTONIC);
+    slot->start_cpu = prof_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+
+/* the capture counts the threads from now on */
+
+static void
+prof_process_count(prof_process_capture_t *slot)
+{
+    int             i;
+    uint64_t        cpu;
+    prof_last_t    *last;
+    prof_thread_t  *t;
+
     for (i = 0; i < PROF_PROCESS_THREADS; i++) {
         t = &prof_threads[i];
 
@@ -95,10 +141,15 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
             continue;
         }
 
+        /* a capture that ends next ends at the same clock */
+
+        cpu = prof_thread_cpu(t);
+        t->cpu = cpu > t->cpu ? cpu : t->cpu;
+
         last = &t->last[slot - prof_process.slots];
 
         memset(last, 0, sizeof(prof_last_t));
-        last->cpu = prof_thread_cpu(t) - t->idle_cpu;
+        last->cpu = t->cpu - t->idle_cpu;
         t->first[slot - prof_process.slots] = last->cpu + t->idle_cpu;
         last->busy = slot->start - t->idle;
         last->dropped = t->stats.lost_ring;
@@ -109,10 +160,54 @@ prof_process_start(prof_capture_t *c, int paced, const char **err)
             slot->start_idle_cpu = t->idle_cpu;
         }
     }
+}
 
-    prof_process_rate();
 
-    return PROF_OK;
+int
+prof_process_relieve(prof_capture_t *c, prof_capture_t *next)
+{
+    int                      i, rc;
+    prof_process_capture_t  *slot, *to;
+
+    if (pthread_mutex_trylock(&prof_process_mutex) != 0) {
+        return PROF_ERROR;
+    }
+
+    rc = PROF_ERROR;
+    slot = prof_process_slot(c);
+    to = prof_process_slot(NULL);
+
+    /* a thread that waits for events runs none; its clocks stand */
+
+    if (slot == NULL || (next && to == NULL) || prof_process.idle_since) {
+        goto done;
+    }
+
+    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+
+        if (prof_threads[i].tid) {
+            prof_process_fold(&prof_threads[i], 0);
+        }
+    }
+
+    if (next) {
+        prof_process_begin(to, next, slot->paced);
+        prof_process_count(to);
+        prof_process_end(slot);
+
+        slot->capture = NULL;
+
+        prof_process.paced -= slot->paced;
+        prof_process.ncaptures--;
+    }
+
+    rc = PROF_OK;
+
+done:
+
+    (void) pthread_mutex_unlock(&prof_process_mutex);
+
+    return rc;
 }
 
 
@@ -173,6 +268,17 @@ prof_process_rate(void)
 void
 prof_process_drain(void)
 {
+    (void) pthread_mutex_lock(&prof_process_mutex);
+
+    prof_process_take();
+
+    (void) pthread_mutex_unlock(&prof_process_mutex);
+}
+
+
+static void
+prof_process_take(void)
+{
     int             i;
     uint64_t        own, cpu, start;
     prof_thread_t  *t;
@@ -196,7 +302,7 @@ prof_process_drain(void)
             own += t->stats.own_handler_ns - t->passed.own_handler_ns;
             cpu -= t->cpu;
 
-            prof_process_fold(t);
+            prof_process_fold(t, 1);
         }
     }
 
@@ -457,6 +563,17 @@ prof_process_trace(const prof_trace_t *trace)
 void
 prof_process_cancel(prof_capture_t *c)
 {
+    (void) pthread_mutex_lock(&prof_process_mutex);
+
+    prof_process_leave(c);
+
+    (void) pthread_mutex_unlock(&prof_process_mutex);
+}
+
+
+static void
+prof_process_leave(prof_capture_t *c)
+{
     prof_process_capture_t  *slot;
 
     slot = prof_process_slot(c);
@@ -465,7 +582,7 @@ prof_process_cancel(prof_capture_t *c)
         return;
     }
 
-    prof_process_drain();
+    prof_process_take();
     prof_process_end(slot);
 
     slot->capture = NULL;

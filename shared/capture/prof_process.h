@@ -30,9 +30,10 @@
  * sets the timer to the time at which the sample is due.
  *
  * Context: the main thread, not in a signal, except the handlers in
- * prof_process_sig.c.  A handler may run in another thread until the thread's
- * timers are deleted.  The entries of these timers tell the main thread when
- * no handler runs (prof_signal.h).
+ * prof_process_sig.c.  Another thread may relieve a main thread that runs one
+ * event for long; a mutex excludes the main thread then.  A handler may run in
+ * another thread until the thread's timers are deleted.  The entries of these
+ * timers tell the main thread when no handler runs (prof_signal.h).
  */
 
 
@@ -284,8 +285,12 @@ uint64_t prof_thread_cpu(const prof_thread_t *t);
 /* places the entries, and the hash of entries, in the memory of the capture */
 void prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c);
 
-/* moves the thread's samples from its ring to all captures */
-void prof_process_fold(prof_thread_t *t);
+/*
+ * Moves the thread's samples from its ring to all captures.  renew: 0 if this
+ * is not the main thread, which alone may look for new objects.  Addresses in
+ * such objects have no names then.
+ */
+void prof_process_fold(prof_thread_t *t, int renew);
 
 /* adds a sample, with marked addresses, to one capture */
 void prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,

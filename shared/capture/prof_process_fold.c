@@ -63,7 +63,7 @@ prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c)
 
 
 void
-prof_process_fold(prof_thread_t *t)
+prof_process_fold(prof_thread_t *t, int renew)
 {
     int             unused;
     uint32_t        i;
@@ -81,7 +81,7 @@ prof_process_fold(prof_thread_t *t)
 
     prof_marks_add(&marks, t->before);
     prof_marks_add(&marks, t->unwind);
-    prof_marks_add(&marks, prof_process_refresh());
+    prof_marks_add(&marks, renew ? prof_process_refresh() : NULL);
 
     while ((sample = prof_ring_peek(&t->ring)) != NULL) {
 
@@ -99,7 +99,10 @@ prof_process_fold(prof_thread_t *t)
         prof_ring_pop(&t->ring, sample);
     }
 
-    prof_process_renew(t, unused);
+    if (renew) {
+        prof_process_renew(t, unused);
+    }
+
     prof_process_pass(t);
 }
 

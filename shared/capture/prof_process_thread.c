@@ -395,7 +395,7 @@ prof_thread_close(prof_thread_t *t)
     prof_thread_delete(t);
 
     if (prof_process.ncaptures) {
-        prof_process_fold(t);
+        prof_process_fold(t, 1);
     }
 
     for (i = 0; i < PROF_PROCESS_CAPTURES; i++) {
