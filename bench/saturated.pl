@@ -11,6 +11,11 @@
 # and for flamegraphs of a request.  The same request without a trigger tells
 # how long it takes.
 #
+# Some of the delay is the scheduler's: workers and clients get a processor late,
+# whatever they do.  So the same is measured without the module: the same server
+# sends a response in two parts, a second apart, over a connection for each
+# worker.  The last part is as late as a capture of a second must be.
+#
 # usage: bench/saturated.pl [LOOPS...]
 #
 #     LOOPS      0 12; the numbers of busy loops to measure with
@@ -42,35 +47,30 @@ write_file("$dir/html/$_->[0]", join('', map { "line $_ " . rand() . "\n" }
                                              1 .. $_->[1]))
     for [ 'small', 300 ], [ 'large', 20000 ];
 
-my $others = '';
+write_file("$dir/html/second", 'x' x 1200);
 
 for my $n (@loops) {
-    my $port = free_port();
-
-    my $s = start(name => "loops$n", port => $port, workers => 4,
-                  http => <<"EOC");
-    gzip on;
-    gzip_types text/plain;
-    gzip_comp_level 6;
-    server {
-        listen 127.0.0.1:$port;
-        root $dir/html;
-        profile_endpoint on;
-        location /-/profile/ { profile_console; }
-    }
-EOC
+    my $s = server("loops$n", module(), 'profile_endpoint on;
+                   location /-/profile/ { profile_console; }');
+    my $plain = server("plain$n", '', '');
 
     sleep $idle;
 
     my @busy = map { busy() } 1 .. $n;
 
+    print "$n loops beside 4 workers\n";
+
+    my $reader = start_wrk($plain, 3 * $rounds);
+    my @late = map { second($plain) } 1 .. $rounds;
+
+    printf "  %-16s %s ms late\n", 'without a module',
+           join('/', map { sprintf '%.0f', 1000 * $_ } @late);
+    printf "  others: p99 %s\n", end_wrk($reader);
+
     my $alone = wrk($s, 5);
-    my ($plain) = captures($s, 'plain', '/large');
 
     # the load's end is not waited for: it lasts longer than the captures
-    my $reader = start_wrk($s, 8 * $rounds);
-
-    print "$n loops beside 4 workers\n";
+    $reader = start_wrk($s, 8 * $rounds);
 
     my ($usual) = captures($s, 'plain', '/large');
 
@@ -86,7 +86,44 @@ EOC
 
     kill 'KILL', @busy;
     waitpid $_, 0 for @busy;
-    stop($s);
+    stop($s, $plain);
+}
+
+
+sub server {
+    my ($name, $main, $conf) = @_;
+
+    my $port = free_port();
+
+    return start(name => $name, port => $port, workers => 4, main => $main,
+                 http => <<"EOC");
+    gzip on;
+    gzip_types text/plain;
+    gzip_comp_level 6;
+    server {
+        listen 127.0.0.1:$port;
+        root $dir/html;
+        location = /second { gzip off; limit_rate 1000; }
+        $conf
+    }
+EOC
+}
+
+
+# seconds by which the last of four responses is late
+sub second {
+    my ($s) = @_;
+
+    my @socks = map { connect_to($s->{port}) or die "connect: $!\n" } 1 .. 4;
+    my $began = time;
+
+    print $_ "GET /second HTTP/1.0\r\n\r\n" for @socks;
+
+    for my $sock (@socks) {
+        1 while sysread($sock, my $data, 65536);
+    }
+
+    return time - $began - 1;
 }
 
 
@@ -115,14 +152,14 @@ sub captures {
         $frames = keys %names;
     }
 
-    @late = sort { $a <=> $b } @late;
+    # the first one may be cold
 
-    printf "  %-15s %4.0f ms late (%.0f to %.0f), %s of %d functions without "
-           . "a name\n", $name, 1000 * $late[@late / 2], 1000 * $late[0],
-           1000 * $late[-1], join('/', @nameless), $frames
+    printf "  %-16s %s ms late, %s of %d functions without a name\n", $name,
+           join('/', map { sprintf '%.0f', 1000 * $_ } @late),
+           join('/', @nameless), $frames
         if defined $expected;
 
-    return $late[@late / 2];
+    return (sort { $a <=> $b } @late)[@late / 2];
 }
 
 

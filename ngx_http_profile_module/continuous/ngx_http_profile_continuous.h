@@ -155,6 +155,10 @@ ngx_int_t ngx_http_profile_slices_list(ngx_http_profile_continuous_t *conf,
 prof_profile_t *ngx_http_profile_slices_read(
     ngx_http_profile_continuous_t *conf, u_char *id);
 
+/* deletes the slices of this worker that end after this time */
+void ngx_http_profile_slices_remove(ngx_http_profile_continuous_t *conf,
+    ngx_uint_t worker, uint64_t since);
+
 /*
  * Merges and deletes old slices, if it is time and no other process does this.
  * now: milliseconds since the Epoch.

@@ -43,6 +43,9 @@
 /* ms after which the end of a slice is late */
 #define NGX_HTTP_PROFILE_SLICE_LATE    2000
 
+/* ms by which the clock of the day is set back at least */
+#define NGX_HTTP_PROFILE_SLICE_STEP    500
+
 /*
  * A slice with less CPU time than this, in ns, is idle: the profiler's own
  * timers and jobs use about as much.
@@ -54,6 +57,8 @@ typedef struct {
     ngx_http_profile_continuous_t  *conf;     /* NULL: off */
     prof_capture_t                 *capture;  /* NULL: it cannot be made */
     uint64_t                        start;    /* ms since the Epoch */
+    uint64_t                        ahead;    /* ms by which the clock of the
+                                                 day is ahead of prof_now() */
     uint64_t                        samples;  /* at the last check */
     const char                     *failed;   /* why there is no capture */
     uint64_t                        due;      /* prof_now(): then the event
@@ -68,7 +73,7 @@ typedef struct {
 
 typedef struct {
     ngx_http_profile_continuous_t  *conf;
-    prof_profile_t                 *profile;
+    prof_profile_t                 *profile;  /* NULL: slices are removed */
     uint64_t                        now;
     ngx_uint_t                      worker;
     ngx_int_t                       rc;
@@ -80,6 +85,7 @@ static void ngx_http_profile_slice_timer(ngx_event_t *ev);
 static ngx_msec_t ngx_http_profile_slice_wait(void);
 static void ngx_http_profile_slice_next(
     ngx_http_profile_job_rank_e rank);
+static void ngx_http_profile_slice_again(void);
 static prof_capture_t *ngx_http_profile_slice_begin(void);
 static prof_capture_t *ngx_http_profile_slice_capture(void);
 static void ngx_http_profile_slice_end(prof_capture_t *c, uint64_t start,
@@ -123,6 +129,7 @@ ngx_http_profile_slice_configure(ngx_http_profile_continuous_t *conf)
     slicer.armed = (conf->wall && ngx_http_profile_arm() == NGX_OK);
     slicer.capture = ngx_http_profile_slice_begin();
     slicer.start = ngx_http_profile_slice_now();
+    slicer.ahead = 0;
     slicer.samples = 0;
 
     slicer.connection.fd = (ngx_socket_t) -1;
@@ -255,7 +262,7 @@ ngx_http_profile_slice_state(void)
 static void
 ngx_http_profile_slice_timer(ngx_event_t *ev)
 {
-    uint64_t  now;
+    uint64_t  now, ahead;
 
     ngx_http_profile_own_work();
 
@@ -271,9 +278,16 @@ ngx_http_profile_slice_timer(ngx_event_t *ev)
     slicer.conf->page->seen[ngx_process_slot] = now;
     slicer.conf->page->kept[ngx_process_slot] = now;
 
-    if (now / slicer.conf->slice != slicer.start / slicer.conf->slice) {
+    ahead = ngx_http_profile_slice_clock() - prof_now() / 1000000;
+
+    if (ahead + NGX_HTTP_PROFILE_SLICE_STEP < slicer.ahead) {
+        ngx_http_profile_slice_again();
+
+    } else if (now / slicer.conf->slice != slicer.start / slicer.conf->slice) {
         ngx_http_profile_slice_next(NGX_HTTP_PROFILE_JOB_KEPT);
     }
+
+    slicer.ahead = ahead;
 
     ngx_add_timer(ev, ngx_http_profile_slice_wait());
 
@@ -425,6 +439,31 @@ ngx_http_profile_slice_next(ngx_http_profile_job_rank_e rank)
 
 
 /*
+ * The clock of the day was set back, so a time begins that has been already.
+ * Its slices, and the current one, are removed: no range counts a time twice.
+ */
+
+static void
+ngx_http_profile_slice_again(void)
+{
+    prof_capture_t  *c;
+
+    c = slicer.capture;
+
+    slicer.capture = ngx_http_profile_slice_begin();
+    slicer.start = ngx_http_profile_slice_now();
+    slicer.samples = 0;
+
+    if (c) {
+        prof_process_cancel(c);
+        prof_capture_destroy(c);
+    }
+
+    ngx_http_profile_slice_store(NULL, NGX_HTTP_PROFILE_JOB_KEPT);
+}
+
+
+/*
  * Begins the capture of a slice.  A failure is logged once; the next slice
  * tries again.
  */
@@ -499,9 +538,12 @@ ngx_http_profile_slice_end(prof_capture_t *c, uint64_t start,
         return;
     }
 
-    if (p) {
-        p->start_realtime = start * 1000000;
+    if (p == NULL) {
+        (void) ngx_atomic_fetch_add(&slicer.conf->page->dropped, 1);
+        return;
     }
+
+    p->start_realtime = start * 1000000;
 
     ngx_http_profile_slice_store(p, rank);
 }
@@ -527,21 +569,20 @@ ngx_http_profile_slice_store(prof_profile_t *p,
 {
     ngx_http_profile_slice_t  *slice;
 
-    slice = p ? ngx_calloc(sizeof(ngx_http_profile_slice_t), ngx_cycle->log)
-              : NULL;
+    slice = ngx_calloc(sizeof(ngx_http_profile_slice_t), ngx_cycle->log);
 
     if (slice) {
         slice->conf = slicer.conf;
         slice->profile = p;
         slice->now = ngx_http_profile_slice_now();
         slice->worker = ngx_worker;
-        slice->rc = NGX_ERROR;
+        slice->rc = p ? NGX_ERROR : NGX_DECLINED;
 
         slice->job.work = ngx_http_profile_slice_work;
         slice->job.done = ngx_http_profile_slice_done;
         slice->job.data = slice;
         slice->job.rank = rank;
-        slice->job.size = prof_profile_size(p);
+        slice->job.size = p ? prof_profile_size(p) : 0;
 
         if (ngx_http_profile_job_start(&slice->job) == NGX_OK) {
             return;
@@ -550,9 +591,11 @@ ngx_http_profile_slice_store(prof_profile_t *p,
         ngx_free(slice);
     }
 
-    ngx_http_profile_free_profile(p);
+    if (p) {
+        ngx_http_profile_free_profile(p);
 
-    (void) ngx_atomic_fetch_add(&slicer.conf->page->dropped, 1);
+        (void) ngx_atomic_fetch_add(&slicer.conf->page->dropped, 1);
+    }
 }
 
 
@@ -562,6 +605,11 @@ static void
 ngx_http_profile_slice_work(void *data)
 {
     ngx_http_profile_slice_t *slice = data;
+
+    if (slice->profile == NULL) {
+        ngx_http_profile_slices_remove(slice->conf, slice->worker, slice->now);
+        return;
+    }
 
     if (prof_profile_complete(slice->profile) == PROF_OK) {
         slice->rc = ngx_http_profile_slices_add(slice->conf, slice->profile,
@@ -588,8 +636,10 @@ ngx_http_profile_slice_done(void *data)
 
     page = slice->conf->page;
 
-    (void) ngx_atomic_fetch_add(slice->rc == NGX_OK ? &page->stored
-                                                    : &page->dropped, 1);
+    if (slice->rc != NGX_DECLINED) {
+        (void) ngx_atomic_fetch_add(slice->rc == NGX_OK ? &page->stored
+                                                        : &page->dropped, 1);
+    }
 
     ngx_http_profile_free_profile(slice->profile);
     ngx_free(slice);

@@ -277,6 +277,28 @@ ngx_http_profile_slices_read(ngx_http_profile_continuous_t *conf, u_char *id)
 }
 
 
+void
+ngx_http_profile_slices_remove(ngx_http_profile_continuous_t *conf,
+    ngx_uint_t worker, uint64_t since)
+{
+    ngx_int_t                        i, n;
+    ngx_http_profile_slice_facts_t  *list;
+
+    n = ngx_http_profile_slices_list(conf, 0, UINT64_MAX, 1, &list);
+
+    for (i = 0; i < n; i++) {
+
+        if (list[i].worker == worker
+            && list[i].start + list[i].length > since)
+        {
+            ngx_http_profile_slices_delete(conf, &list[i], 1);
+        }
+    }
+
+    ngx_free(list);
+}
+
+
 /* if a process is killed while it merges, another process merges later */
 
 void
