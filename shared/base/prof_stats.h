@@ -38,7 +38,7 @@
     x(blocked_ns,       "time in turns blocked in a call")                    \
     x(turns_unsampled,  "turns too short for a sample")                       \
     x(merged_stages,    "begins and ends of stages not timed, to save time")  \
-    x(merged_names,     "names of stages and waits too many to show")         \
+    x(merged_names,     "names of stages, waits and labels too many to show") \
     x(slowdowns,        "times the governor halved the frequency")            \
     x(allocations,      "allocations that were counted, or sampled")          \
     x(lost_live,        "allocations of which the end could not be followed") \

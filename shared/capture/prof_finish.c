@@ -519,25 +519,29 @@ prof_finish_labels(prof_finish_t *f)
 static uint32_t
 prof_finish_set(const prof_finish_t *f, uint32_t label)
 {
-    uint32_t         set, mask, thread, location, trace;
+    uint32_t         i, set, mask, name, trace;
+    const char      *text;
     prof_profile_t  *p;
+
+    static const char  *labels[] = { "thread", "location" };
 
     p = f->profile;
 
     mask = (1 << PROF_LABEL_BITS) - 1;
-    thread = (label & mask) - PROF_FRAME_FIXED;
-    location = (label >> PROF_LABEL_BITS & mask) - PROF_FRAME_FIXED;
     trace = label >> PROF_LABEL_TRACE;
     set = PROF_NONE;
 
-    if (thread < f->words.n) {
-        set = prof_profile_labels(p, set, "thread", f->words.words[thread].text,
-                                  NULL);
-    }
+    for (i = 0; i < 2; i++, label >>= PROF_LABEL_BITS) {
+        name = label & mask;
 
-    if (location < f->words.n) {
-        set = prof_profile_labels(p, set, "location",
-                                  f->words.words[location].text, NULL);
+        text = (name - PROF_FRAME_FIXED < f->words.n)
+               ? f->words.words[name - PROF_FRAME_FIXED].text
+               : name == PROF_FRAME_OTHER
+               ? prof_finish_fixed[PROF_FRAME_OTHER].name : NULL;
+
+        if (text) {
+            set = prof_profile_labels(p, set, labels[i], text, NULL);
+        }
     }
 
     return trace ? prof_traces_labels(f->traces, trace, p, set) : set;

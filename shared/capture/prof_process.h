@@ -300,6 +300,9 @@ void prof_process_sample(prof_process_capture_t *slot, prof_thread_t *t,
 void prof_process_tail(prof_process_capture_t *slot, prof_thread_t *t,
     uint64_t end);
 
+/* labels with names that the capture has given up become "[other]" */
+void prof_process_forget(prof_capture_t *c);
+
 /* adds weight without a stack: the node is one frame with this name */
 void prof_process_named(prof_process_capture_t *slot, uint32_t frame,
     const char *name, uint32_t type, uint32_t labels, uint64_t wall,

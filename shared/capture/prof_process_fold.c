@@ -27,6 +27,7 @@ static int prof_process_due(prof_capture_t *c, prof_last_t *last,
 static uint64_t prof_process_used(const prof_last_t *last, uint64_t cpu);
 static uint32_t prof_process_node(prof_capture_t *c,
     const prof_sample_t *sample);
+static uint32_t prof_process_known(const prof_words_t *w, uint32_t labels);
 static void prof_process_pass(prof_thread_t *t);
 static void prof_process_add(prof_process_capture_t *slot,
     const prof_interval_t *e);
@@ -443,6 +444,57 @@ prof_process_label(prof_process_capture_t *slot, const prof_thread_t *t,
 }
 
 
+/*
+ * An entry with a changed label remains in its chain.  If it is not found there
+ * later, another entry has the same labels, which does no harm.
+ */
+
+void
+prof_process_forget(prof_capture_t *c)
+{
+    int        k;
+    uint32_t   i;
+
+    for (i = 0; i < c->timeline.n; i++) {
+        c->timeline.entries[i].labels =
+                 prof_process_known(&c->words, c->timeline.entries[i].labels);
+    }
+
+    for (k = 0; k < PROF_PROCESS_CAPTURES; k++) {
+
+        if (prof_process.slots[k].capture != c) {
+            continue;
+        }
+
+        for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+            prof_threads[i].last[k].labels =
+                    prof_process_known(&c->words,
+                                       prof_threads[i].last[k].labels);
+        }
+    }
+}
+
+
+static uint32_t
+prof_process_known(const prof_words_t *w, uint32_t labels)
+{
+    uint32_t  shift, mask, word;
+
+    mask = (1 << PROF_LABEL_BITS) - 1;
+
+    for (shift = 0; shift < PROF_LABEL_TRACE; shift += PROF_LABEL_BITS) {
+
+        word = (labels >> shift & mask) - PROF_FRAME_FIXED;
+
+        if (labels != PROF_NONE && word < w->n && w->words[word].text == NULL) {
+            labels = (labels & ~(mask << shift)) | PROF_FRAME_OTHER << shift;
+        }
+    }
+
+    return labels;
+}
+
+
 /* if the memory is full, adds the sample to the newest entry */
 
 static void
@@ -456,6 +508,13 @@ prof_process_add(prof_process_capture_t *slot, const prof_interval_t *e)
 
     c->running += e->type == PROF_ENTRY_GAP ? 0 : e->wall;
     c->cpu += e->cpu;
+
+    if (e->labels != PROF_NONE) {
+        i = (1 << PROF_LABEL_BITS) - 1;
+
+        prof_words_weigh(&c->words, e->labels & i, e->wall);
+        prof_words_weigh(&c->words, e->labels >> PROF_LABEL_BITS & i, e->wall);
+    }
 
     hash = prof_hash_add((uint64_t) e->node << 32 | e->labels, e->type)
            & slot->mask;

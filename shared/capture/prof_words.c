@@ -2,10 +2,11 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
- * The names of stages and waits of a capture.  The frame of a name is its
- * number.  When there are too many names, the half with the least time is
- * given up: the nodes of these names become "[other]", and other names get
- * their numbers.  Names of open spans stay, and names that were just asked for.
+ * The names of stages and waits of a capture, and of threads and locations in
+ * labels.  The frame of a name is its number.  When there are too many names,
+ * the half with the least time is given up: the nodes and labels of these names
+ * become "[other]", and other names get their numbers.  Names of open spans
+ * stay, and names that were just asked for.
  *
  * Context: the capture's thread; not in a signal.
  */
@@ -189,12 +190,6 @@ prof_words_room(prof_capture_t *c)
             return prof_words_grow(w);
         }
 
-        /* labels in entries, and the tree of allocations, contain names */
-
-        if (c->labelled || c->heap) {
-            return PROF_LIMIT;
-        }
-
         prof_words_shed(c);
 
         if (w->next == w->n) {
@@ -285,6 +280,15 @@ prof_words_shed(prof_capture_t *c)
     }
 
     prof_words_forget(&c->tree, w);
+
+    if (c->heap) {
+        prof_words_forget(&c->heap->tree, w);
+    }
+
+    if (c->labelled) {
+        prof_process_forget(c);
+    }
+
     prof_words_index(w);
 }
 

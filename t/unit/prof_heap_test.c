@@ -38,6 +38,10 @@
 #define TEST_SIZES   3000
 
 
+/* more than a capture has names */
+#define TEST_NAMES  3000
+
+
 /* the allocations of one stack */
 
 typedef struct {
@@ -86,6 +90,9 @@ static void *test_locked_thread(void *data);
 static void test_locked(void);
 static void test_full(prof_sampler_t *s);
 static void test_fork(prof_sampler_t *s);
+static void test_names_job(void *data);
+static uint64_t test_named(const prof_profile_t *p, const char *name);
+static void test_names(prof_sampler_t *s);
 static void test_sampled(prof_sampler_t *s);
 static void test_sampled_process(prof_sampler_t *s);
 static void test_without(prof_sampler_t *s);
@@ -127,6 +134,7 @@ main(void)
     test_locked();
     test_full(s);
     test_fork(s);
+    test_names(s);
     test_sampled(s);
     test_sampled_process(s);
     test_without(s);
@@ -924,6 +932,104 @@ test_sizes(void *data)
 
         free(test_alloc((size_t) 16 << (x >> 60)));
     }
+}
+
+
+/* spans with a name each, of which some are long */
+
+static void
+test_names_job(void *data)
+{
+    test_job_t  *job = data;
+
+    int         i;
+    char        text[32];
+    uint64_t    end;
+    uintptr_t   name;
+
+    for (i = 0; i < TEST_NAMES; i++) {
+        snprintf(text, sizeof(text), "name %d", i);
+        name = prof_capture_name(job->capture, text, strlen(text));
+
+        (void) prof_span_begin(job->sampler, job->capture, name);
+
+        free(test_alloc(100));
+
+        if (i % (TEST_NAMES / 3) == 100) {
+            free(test_alloc(100000));
+
+            end = prof_now() + 3000000;
+            while (prof_now() < end) { /* void */ }
+        }
+
+        prof_span_end(job->sampler, job->capture);
+    }
+}
+
+
+static uint64_t
+test_named(const prof_profile_t *p, const char *name)
+{
+    uint32_t             i, node;
+    uint64_t             sum;
+    const char          *text;
+    const prof_entry_t  *e;
+
+    sum = 0;
+
+    for (i = 0; i < nallocs(p); i++) {
+        e = alloc_of(p, i);
+
+        for (node = e->node; node != PROF_NONE; node = p->nodes[node].parent) {
+            text = p->frames[p->nodes[node].frame].name;
+
+            if (text && strcmp(text, name) == 0) {
+                sum += e->values[PROF_VALUE_ALLOC_SPACE];
+                break;
+            }
+        }
+    }
+
+    return sum;
+}
+
+
+/* of many stages, those with the most time keep their names */
+
+static void
+test_names(prof_sampler_t *s)
+{
+    int              i;
+    char             text[32];
+    uint64_t         other;
+    test_job_t       job;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    c = test_capture(s, 0);
+
+    job.sampler = s;
+    job.capture = c;
+
+    prof_turn_run(s, c, (uintptr_t) test_names_job, test_names_job, &job);
+
+    p = finish_capture(c, "names");
+
+    for (i = 100; i < TEST_NAMES; i += TEST_NAMES / 3) {
+        snprintf(text, sizeof(text), "name %d", i);
+        is_int(test_named(p, text), 100100,
+               "stage %d of %d, which is long, has its allocations", i,
+               TEST_NAMES);
+    }
+
+    other = test_named(p, "[other]");
+
+    ok(other > 100 * TEST_NAMES / 4 && other <= 100 * TEST_NAMES,
+       "stages without a name of their own are shown as others");
+    ok(p->stats.merged_names > TEST_NAMES / 4, "they are counted");
+
+    prof_profile_destroy(p);
+    prof_capture_destroy(c);
 }
 
 

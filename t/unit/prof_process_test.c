@@ -36,6 +36,9 @@
 #define TEST_WAITS    2000
 #define TEST_THREADS  64
 
+/* more than a capture has names */
+#define TEST_LOCATIONS  800
+
 
 typedef struct {
     const char     *name;
@@ -79,6 +82,7 @@ static void test_wall_short(int masked);
 static void test_wall_blocked(void);
 static void test_wall_ended(void);
 static void test_traces(void);
+static void test_locations(void);
 static uint64_t test_traced(const prof_profile_t *p, const char *span);
 static void test_idle_threads(void);
 static void test_limit(void);
@@ -745,6 +749,59 @@ test_traces(void)
 }
 
 
+/* of many locations, those with the most time have labels */
+
+static void
+test_locations(void)
+{
+    int              i, k;
+    uint64_t         sum;
+    prof_capture_t  *c;
+    prof_profile_t  *p;
+
+    static const int  heavy[] = { 0, TEST_LOCATIONS / 2, TEST_LOCATIONS - 1 };
+    static char       names[TEST_LOCATIONS][24];
+
+    c = test_capture(1000, PROF_MODE_CPU);
+
+    for (i = 0, k = 0; i < TEST_LOCATIONS; i++) {
+        snprintf(names[i], sizeof(names[i]), "/location/%d", i);
+        prof_process_location(names[i]);
+
+        if (i == heavy[k]) {
+            test_spin(150);
+            k += (k < 2);
+        }
+
+        test_spin(2);
+        prof_process_drain();
+    }
+
+    prof_process_location(NULL);
+
+    p = finish_process(c, "locations");
+    prof_capture_destroy(c);
+
+    for (k = 0; k < 3; k++) {
+        sum = test_labelled(p, "location", names[heavy[k]]);
+        ok(sum > 130 * MS && sum < 200 * MS,
+           "location %d of %d, which uses much time, has its label: %"
+           PRIu64 " ms", heavy[k], TEST_LOCATIONS, sum / MS);
+    }
+
+    ok(test_labelled(p, "location", "[other]") > 300 * MS,
+       "locations without a label of their own are shown as others");
+    ok(p->stats.merged_names > TEST_LOCATIONS / 4
+       && p->stats.merged_names < TEST_LOCATIONS,
+       "%d names are said to be left out", (int) p->stats.merged_names);
+    ok(test_cpu(p, "main") > 1900 * MS, "the thread keeps its label");
+    is_int(test_labelled(p, "location", NULL), p->cpu,
+           "the samples sum to the whole");
+
+    prof_profile_destroy(p);
+}
+
+
 /* the main thread waits, as an event loop does */
 
 static void
@@ -1196,6 +1253,7 @@ main(void)
     test_wall_ended();
     test_wall_blocked();
     test_traces();
+    test_locations();
     test_idle_threads();
     test_limit();
     test_fault();
