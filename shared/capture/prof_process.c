@@ -115,6 +115,7 @@ prof_process_begin(prof_process_capture_t *slot, prof_capture_t *c, int paced)
 
     slot->paced = paced;
     c->labelled = 1;
+    c->forget = prof_process_forget;
 
     prof_process.ncaptures++;
     prof_process.paced += paced;

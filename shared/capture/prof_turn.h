@@ -35,7 +35,7 @@ typedef struct {
     uint32_t              type;          /* prof_type_e of the frame */
     uint32_t              open;          /* spans that are open now */
     uint64_t              used;          /* number of the last use */
-    uint64_t              weight;        /* ns of wall time */
+    uint64_t              weight;        /* ns of wall time, or bytes */
 } prof_word_t;
 
 
@@ -80,6 +80,9 @@ struct prof_capture_s {
     prof_traces_t        *traces;        /* NULL: no trace labels */
     uint32_t              labelled;      /* "labels" of entries are those of
                                             prof_process_label() */
+    void                (*forget)(prof_capture_t *c);
+                                         /* names were given up: labels with
+                                            them become "[other]" */
 
     prof_heap_t          *heap;          /* NULL: allocations are not counted */
 };

@@ -4,9 +4,10 @@
  *
  * The names of stages and waits of a capture, and of threads and locations in
  * labels.  The frame of a name is its number.  When there are too many names,
- * the half with the least time is given up: the nodes and labels of these names
- * become "[other]", and other names get their numbers.  Names of open spans
- * stay, and names that were just asked for.
+ * the half with the least time (in the mode "object", with the least memory) is
+ * given up: the nodes and labels of these names become "[other]", and other
+ * names get their numbers.  Names of open spans stay, and names that were just
+ * asked for.
  *
  * Context: the capture's thread; not in a signal.
  */
@@ -39,6 +40,7 @@ static int prof_words_is(const prof_words_t *w, uint32_t i, uint32_t type,
 static int prof_words_room(prof_capture_t *c);
 static int prof_words_grow(prof_words_t *w);
 static void prof_words_shed(prof_capture_t *c);
+static void prof_words_allocated(prof_words_t *w, const prof_heap_t *h);
 static void prof_words_forget(prof_tree_t *t, const prof_words_t *w);
 static void prof_words_index(prof_words_t *w);
 static uint64_t prof_words_hash(uint32_t type, const char *text, size_t len);
@@ -190,6 +192,10 @@ prof_words_room(prof_capture_t *c)
             return prof_words_grow(w);
         }
 
+        if (c->labelled && c->forget == NULL) {
+            return PROF_LIMIT;
+        }
+
         prof_words_shed(c);
 
         if (w->next == w->n) {
@@ -231,8 +237,9 @@ prof_words_grow(prof_words_t *w)
 
 
 /*
- * Gives up about half of the words: those with the least time, by powers of
- * two, since sorting would hold the event loop.
+ * Gives up about half of the words: those with the least time, or with the
+ * least bytes if allocations are counted, by powers of two, since sorting would
+ * hold the event loop.
  */
 
 static void
@@ -243,6 +250,10 @@ prof_words_shed(prof_capture_t *c)
     prof_words_t  *w;
 
     w = &c->words;
+
+    if (c->heap) {
+        prof_words_allocated(w, c->heap);
+    }
 
     memset(class, 0, sizeof(class));
 
@@ -285,11 +296,49 @@ prof_words_shed(prof_capture_t *c)
         prof_words_forget(&c->heap->tree, w);
     }
 
-    if (c->labelled) {
-        prof_process_forget(c);
+    if (c->forget) {
+        c->forget(c);
     }
 
     prof_words_index(w);
+}
+
+
+/* the weight of a word becomes the bytes that were allocated below it */
+
+static void
+prof_words_allocated(prof_words_t *w, const prof_heap_t *h)
+{
+    double                  *sums;
+    uint32_t                 i, n, parent;
+    const prof_tree_node_t  *nodes;
+
+    n = h->tree.nnodes;
+    nodes = h->tree.nodes;
+
+    sums = calloc(n, sizeof(double));
+    if (sums == NULL) {
+        return;
+    }
+
+    for (i = 0; i < w->n; i++) {
+        w->words[i].weight = 0;
+    }
+
+    /* parents stand before their children */
+
+    for (i = n; i-- > 0; /* void */ ) {
+        sums[i] += h->counts[i].alloc_space;
+        parent = nodes[i].parent;
+
+        if (parent != PROF_NONE) {
+            sums[parent] += sums[i];
+        }
+
+        prof_words_weigh(w, prof_key_pc(nodes[i].key), sums[i]);
+    }
+
+    free(sums);
 }
 
 
