@@ -35,6 +35,7 @@ $ENV{ASAN_OPTIONS} = join(':', $ENV{ASAN_OPTIONS} || (), 'detect_leaks=0');
 my $t = ProfileTest->new()->has(qw/ auth_request cache limit_req lua proxy ssi
                                     ssl /)
                           ->allow(qr/ upstream (?:timed out|prematurely)/);
+my $njs = $t->has_module('js');
 
 $t->conf(<<'EOF');
 log_format ids '$request_uri rt=$request_time id=$profile_id';
@@ -155,8 +156,38 @@ server {
         }
     }
 
+    %%JS%%
+
     location /-/profile/ { profile_console; }
 }
+EOF
+
+my $conf = $t->read_file('nginx.conf');
+my $js = $njs ? <<'EOF' : '';
+        location = /js/sleep { js_content ends.sleep; }
+        location = /js/connect { js_fetch_timeout 500ms; js_content ends.fetch; }
+        location /js/read/ { js_fetch_timeout 500ms; js_content ends.fetch; }
+EOF
+
+$conf =~ s/%%JS%%/$js/;
+$conf =~ s/^http \{/http {\n    js_import ends from ends.js;/m if $js;
+$t->write_file_expand('nginx.conf', $conf);
+
+$t->write_file_expand('ends.js', <<'EOF');
+function sleep(r) {
+    setTimeout(() => r.return(200), 500);
+}
+
+function fetch(r) {
+    var port = r.uri == '/js/connect' ? %%PORT_8083%% : %%PORT_8081%%;
+
+    ngx.fetch('http://127.0.0.1:' + port + r.uri)
+    .then((reply) => reply.text())
+    .then((body) => r.return(200, body))
+    .catch((e) => r.return(502, e.message));
+}
+
+export default { sleep, fetch };
 EOF
 
 mkdir $t->testdir() . '/ssi';
@@ -265,6 +296,22 @@ my @cases = (
     [ 'cosocket, read: client', '/lua/read/first/silent',
         qr/script socket $up/, \&leaves ],
 );
+
+push @cases, (
+    [ 'njs, timer', '/js/sleep', qr/script timer/ ],
+
+    # njs does not see that the client leaves
+
+    [ 'njs, timer: client', '/js/sleep', qr/script timer/, \&leaves, LIMIT ],
+    [ 'njs, connect: limit', '/js/connect', qr/script socket connect/ ],
+    [ 'njs, connect: client', '/js/connect', qr/script socket connect/,
+        \&leaves ],
+    [ 'njs, read: limit', '/js/read/first/silent', qr/script socket $up/ ],
+    [ 'njs, read: other side', '/js/read/first/closes', qr/script socket $up/,
+        \&stays, EARLIER ],
+    [ 'njs, read: client', '/js/read/first/silent', qr/script socket $up/,
+        \&leaves ],
+) if $js;
 
 my $number = 0;
 
