@@ -36,6 +36,7 @@ my $t = ProfileTest->new()->has(qw/ auth_request cache limit_req lua proxy ssi
                                     ssl /)
                           ->allow(qr/ upstream (?:timed out|prematurely)/);
 my $njs = $t->has_module('js');
+my $h2 = $t->has_module('v2') && eval { require Protocol::HTTP2::Client };
 
 $t->conf(<<'EOF');
 log_format ids '$request_uri rt=$request_time id=$profile_id';
@@ -55,6 +56,7 @@ init_worker_by_lua_block {
 
 server {
     listen 127.0.0.1:8080 sndbuf=32k;
+    %%H2%%
 
     proxy_connect_timeout 500ms;
     proxy_read_timeout 500ms;
@@ -170,6 +172,7 @@ my $js = $njs ? <<'EOF' : '';
 EOF
 
 $conf =~ s/%%JS%%/$js/;
+$conf =~ s/%%H2%%/$h2 ? 'listen 127.0.0.1:8088 http2;' : ''/e;
 $conf =~ s/^http \{/http {\n    js_import ends from ends.js;/m if $js;
 $t->write_file_expand('nginx.conf', $conf);
 
@@ -312,6 +315,19 @@ push @cases, (
     [ 'njs, read: client', '/js/read/first/silent', qr/script socket $up/,
         \&leaves ],
 ) if $js;
+
+push @cases, map {
+    my $uri = $_->[0];
+    my $cause = $_->[1];
+
+    [ "HTTP/2, $uri: limit", "$uri/silent", $cause, \&h2_stays ],
+    [ "HTTP/2, $uri: other side", "$uri/closes", $cause, \&h2_stays, EARLIER ],
+    [ "HTTP/2, $uri: client", "$uri/silent", $cause, \&h2_leaves, EARLIER ],
+    [ "HTTP/2, $uri: client resets", "$uri/silent", $cause, \&h2_resets,
+        EARLIER ],
+
+} [ '/up/first', qr/upstream first byte $up/ ],
+  [ '/lua/read/first', qr/script socket $up/ ] if $h2;
 
 my $number = 0;
 
@@ -459,6 +475,57 @@ sub second {
 
 
 sub second_leaves { second($_[0], 1) }
+
+
+sub h2_stays { h2($_[0], '') }
+sub h2_leaves { h2($_[0], 'leaves') }
+sub h2_resets { h2($_[0], 'resets') }
+
+
+sub h2 {
+    my ($uri, $how) = @_;
+    my $done = 0;
+
+    my $client = Protocol::HTTP2::Client->new();
+
+    $client->request(':scheme' => 'http', ':authority' => 'localhost',
+                     ':path' => $uri, ':method' => 'GET', headers => [],
+                     on_done => sub { $done = 1 },
+                     on_error => sub { $done = 1 });
+
+    my $before = -s $t->testdir() . '/silent';
+    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                  PeerPort => port(8088)) or die "$!\n";
+
+    while (my $frame = $client->next_frame()) {
+        syswrite($s, $frame);
+    }
+
+    if ($how) {
+        wait_for(sub { -s $t->testdir() . '/silent' > $before });
+        sleep EARLIER;
+
+        # RST_STREAM of the first stream, CANCEL
+
+        syswrite($s, pack('H*', '00000403000000000100000008'))
+            if $how eq 'resets';
+
+        wait_for(sub { $t->read_file('id.log') =~ /^\Q$uri\E /m })
+            if $how eq 'resets';
+
+        close($s);
+        return;
+    }
+
+    while (!$done) {
+        sysread($s, my $buf, 65536) or last;
+        $client->feed($buf);
+
+        while (my $frame = $client->next_frame()) {
+            syswrite($s, $frame);
+        }
+    }
+}
 
 
 sub open_socket {
