@@ -44,8 +44,6 @@ static ngx_http_profile_track_t *ngx_http_profile_staged_run(
     ngx_http_request_t *r, uintptr_t function);
 static void ngx_http_profile_arm_log(void);
 static void ngx_http_profile_disarm_log(void);
-static ngx_uint_t ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
-    ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_log_phase(ngx_http_request_t *r);
 static ngx_int_t ngx_http_profile_no_log(ngx_http_request_t *r);
 
@@ -354,10 +352,11 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
     ngx_http_profile_track_t *tr, ngx_http_phase_handler_t *ph, ngx_uint_t n)
 {
     ngx_int_t        rc;
-    ngx_str_t       *name;
+    ngx_str_t       *name, place;
     uintptr_t        handler;
     ngx_uint_t       inner, part, span;
     prof_capture_t  *c;
+    u_char           text[NGX_MAX_ERROR_STR / 4];
 
     static ngx_str_t  content = ngx_string("phase content");
 
@@ -374,7 +373,20 @@ ngx_http_profile_run_checker(ngx_http_request_t *r,
         name = &content;
     }
 
-    part = ngx_http_profile_begin_part(tr, r);
+    part = 0;
+
+    /* a redirect or a subrequest */
+
+    if (r->internal) {
+        place.data = text;
+        place.len = ngx_snprintf(text, sizeof(text), "%s %V",
+                                 r == r->main ? "redirect" : "subrequest",
+                                 ngx_http_profile_place(r))
+                    - text;
+
+        part = ngx_http_profile_begin_span(tr, &place);
+    }
+
     span = ngx_http_profile_begin_span(tr, name);
     inner = span && handler
             && prof_span_begin(ngx_http_profile_sampler(), c, handler);
@@ -504,15 +516,10 @@ ngx_http_profile_filter_span(ngx_http_request_t *r, ngx_chain_t *in,
 ngx_uint_t
 ngx_http_profile_begin_span(ngx_http_profile_track_t *tr, ngx_str_t *name)
 {
-    uintptr_t  frame;
-
-    if (tr->capture == NULL || !tr->spans) {
-        return 0;
-    }
-
-    frame = prof_capture_name(tr->capture, (char *) name->data, name->len);
-
-    if (!prof_span_begin(ngx_http_profile_sampler(), tr->capture, frame)) {
+    if (tr->capture == NULL || !tr->spans
+        || !prof_span_begin_named(ngx_http_profile_sampler(), tr->capture,
+                                  (char *) name->data, name->len))
+    {
         return 0;
     }
 
@@ -692,30 +699,4 @@ static ngx_int_t
 ngx_http_profile_no_log(ngx_http_request_t *r)
 {
     return NGX_OK;
-}
-
-
-/*
- * Begins a span of a redirect or a subrequest.  Returns 1 if the span has to be
- * ended.
- */
-
-static ngx_uint_t
-ngx_http_profile_begin_part(ngx_http_profile_track_t *tr,
-    ngx_http_request_t *r)
-{
-    ngx_str_t  name;
-    u_char     text[NGX_MAX_ERROR_STR / 4];
-
-    if (!r->internal) {
-        return 0;
-    }
-
-    name.data = text;
-    name.len = ngx_snprintf(text, sizeof(text), "%s %V",
-                            r == r->main ? "redirect" : "subrequest",
-                            ngx_http_profile_place(r))
-               - text;
-
-    return ngx_http_profile_begin_span(tr, &name);
 }

@@ -121,8 +121,8 @@ ngx_int_t ngx_http_profile_arm_phases(ngx_uint_t on);
 
 /*
  * Begins a span of the capture; returns 1 if the span has to be ended.  The
- * track may be freed before the end: c is the capture at the span's begin, or
- * NULL.
+ * text of its name is valid until then.  The track may be freed before the end:
+ * c is the capture at the span's begin, or NULL.
  */
 ngx_uint_t ngx_http_profile_begin_span(ngx_http_profile_track_t *tr,
     ngx_str_t *name);

@@ -249,6 +249,11 @@ int prof_turn_take(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
  * a signal.
  */
 int prof_span_begin(prof_sampler_t *s, prof_capture_t *c, uintptr_t frame);
+
+/* as prof_span_begin() for a name; the text is valid until the span ends */
+int prof_span_begin_named(prof_sampler_t *s, prof_capture_t *c,
+    const char *text, size_t len);
+
 void prof_span_end(prof_sampler_t *s, prof_capture_t *c);
 
 /* ends the turns of the capture that are running */

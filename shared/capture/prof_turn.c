@@ -19,8 +19,9 @@
  * samples.
  *
  * Borders cost time.  When they cost too much, most borders are merged: nothing
- * is read or added there.  The time since the last sample, whose spans are then
- * not known, belongs to the next sample.
+ * is read or added there, and a name is looked up only if a sample finds its
+ * span.  The time since the last sample, whose spans are then not known, belongs
+ * to the next sample.
  *
  * A sample that found the thread waiting in a system call may be the last one
  * for a while (prof_sampler.h).  The time after it in which the thread used no
@@ -53,7 +54,7 @@
  * longer than PROF_BORDER_MAX_NS was preempted.
  */
 
-#define PROF_BORDERS_SHARE    50
+#define PROF_BORDERS_SHARE    100
 #define PROF_BORDERS_FREE_NS  200000
 #define PROF_BORDER_MAX_NS    2000
 
@@ -63,14 +64,17 @@
 #define prof_barrier()  __asm__ volatile ("" ::: "memory")
 
 
+static inline int prof_turn_spans(prof_sampler_t *s, prof_capture_t *c);
 static void prof_turn_push(prof_turn_t *turn, uintptr_t frame);
+static void prof_turn_name(prof_turn_t *turn);
 static void prof_turn_start(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_renew(prof_sampler_t *s);
 static void prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
     uint64_t cpu);
 static void prof_turn_stop(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_idle(prof_turn_t *turn);
-static void prof_turn_border(prof_sampler_t *s, prof_turn_t *turn);
+static inline int prof_turn_passes(prof_sampler_t *s, prof_turn_t *turn);
+static int prof_turn_border(prof_sampler_t *s, prof_turn_t *turn);
 static int prof_turn_merges(prof_capture_t *c);
 static void prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn,
     int merge);
@@ -113,6 +117,7 @@ prof_turn_run(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     turn.what = what;
     turn.outer.top = (uintptr_t) __builtin_frame_address(0);
     turn.outer.nspans = 0;
+    turn.named = 0;
 
     s->turn = &turn;
 
@@ -158,6 +163,7 @@ prof_turn_take(prof_sampler_t *s, prof_capture_t *c, uintptr_t what,
     turn->capture = c;
     turn->what = what;
     turn->outer.nspans = 0;
+    turn->named = 0;
 
     if (prof_frame_is_name(what)) {
         prof_turn_push(turn, what);
@@ -234,34 +240,98 @@ prof_capture_set_frequency(prof_sampler_t *s, prof_capture_t *c,
 int
 prof_span_begin(prof_sampler_t *s, prof_capture_t *c, uintptr_t frame)
 {
-    prof_turn_t  *turn;
-
-    turn = s->turn;
-
-    if (turn == NULL || turn->capture != c
-        || turn->outer.nspans == PROF_SPANS_MAX)
-    {
+    if (!prof_turn_spans(s, c)) {
         return 0;
     }
 
-    prof_turn_border(s, turn);
-    prof_turn_push(turn, frame);
+    (void) prof_turn_border(s, s->turn);
+
+    prof_turn_name(s->turn);
+    prof_turn_push(s->turn, frame);
 
     return 1;
 }
 
 
+int
+prof_span_begin_named(prof_sampler_t *s, prof_capture_t *c, const char *text,
+    size_t len)
+{
+    uint32_t      n;
+    prof_turn_t  *turn;
+
+    if (!prof_turn_spans(s, c)) {
+        return 0;
+    }
+
+    turn = s->turn;
+
+    /* what counts allocations reads the spans at any time */
+
+    if ((prof_turn_passes(s, turn) || prof_turn_border(s, turn))
+        && c->heap == NULL)
+    {
+        n = turn->outer.nspans++;
+
+        turn->texts[n].data = text;
+        turn->texts[n].len = len;
+
+        return 1;
+    }
+
+    prof_turn_name(turn);
+    prof_turn_push(turn, prof_capture_name(c, text, len));
+
+    return 1;
+}
+
+
+/* returns whether a span of the capture can begin */
+
+static inline int
+prof_turn_spans(prof_sampler_t *s, prof_capture_t *c)
+{
+    return s->turn && s->turn->capture == c
+           && s->turn->outer.nspans < PROF_SPANS_MAX;
+}
+
+
+/* all spans of the turn have frames */
+
 static void
 prof_turn_push(prof_turn_t *turn, uintptr_t frame)
 {
     turn->outer.spans[turn->outer.nspans++] = frame;
+    turn->named = turn->outer.nspans;
+
     prof_words_open(&turn->capture->words, frame, 1);
+}
+
+
+/* looks up the frames of spans that began where borders were merged */
+
+static void
+prof_turn_name(prof_turn_t *turn)
+{
+    uint32_t         i;
+    prof_capture_t  *c;
+
+    c = turn->capture;
+
+    for (i = turn->named; i < turn->outer.nspans; i++) {
+        turn->outer.spans[i] = prof_capture_name(c, turn->texts[i].data,
+                                                 turn->texts[i].len);
+        prof_words_open(&c->words, turn->outer.spans[i], 1);
+    }
+
+    turn->named = i;
 }
 
 
 void
 prof_span_end(prof_sampler_t *s, prof_capture_t *c)
 {
+    uint32_t      n;
     prof_turn_t  *turn;
 
     turn = s->turn;
@@ -270,9 +340,16 @@ prof_span_end(prof_sampler_t *s, prof_capture_t *c)
         return;
     }
 
-    prof_turn_border(s, turn);
-    turn->outer.nspans--;
-    prof_words_open(&c->words, turn->outer.spans[turn->outer.nspans], 0);
+    if (!prof_turn_passes(s, turn)) {
+        (void) prof_turn_border(s, turn);
+    }
+
+    n = --turn->outer.nspans;
+
+    if (n < turn->named) {
+        turn->named = n;
+        prof_words_open(&c->words, turn->outer.spans[n], 0);
+    }
 }
 
 
@@ -424,12 +501,29 @@ prof_turn_idle(prof_turn_t *turn)
 }
 
 
+/* merges the border, as those before it, if there is no sample */
+
+static inline int
+prof_turn_passes(prof_sampler_t *s, prof_turn_t *turn)
+{
+    if (!turn->merged || s->wait
+        || s->ring.tail != __atomic_load_n(&s->ring.head, __ATOMIC_ACQUIRE))
+    {
+        return 0;
+    }
+
+    turn->capture->stats.merged_stages++;
+
+    return 1;
+}
+
+
 /*
- * Handles a border of a span.  A sample at this moment is discarded, because
- * its stack would contain the profiler.
+ * Handles a border of a span, and returns whether it was merged.  A sample at
+ * this moment is discarded, because its stack would contain the profiler.
  */
 
-static void
+static int
 prof_turn_border(prof_sampler_t *s, prof_turn_t *turn)
 {
     int              sampled, merge;
@@ -438,12 +532,13 @@ prof_turn_border(prof_sampler_t *s, prof_turn_t *turn)
 
     c = turn->capture;
     sampled = (prof_ring_peek(&s->ring) != NULL);
+
     merge = (s->wait == 0 && prof_turn_merges(c));
 
     if (!sampled && s->wait == 0 && (merge || turn->merged)) {
         turn->merged = 1;
         c->stats.merged_stages++;
-        return;
+        return 1;
     }
 
     s->armed = 0;
@@ -468,6 +563,8 @@ prof_turn_border(prof_sampler_t *s, prof_turn_t *turn)
 
     prof_barrier();
     s->armed = 1;
+
+    return 0;
 }
 
 
@@ -508,6 +605,8 @@ prof_turn_segment(prof_sampler_t *s, prof_turn_t *turn, int merge)
     cpu = turn->cpu;
 
     now = prof_clock(CLOCK_MONOTONIC);
+
+    prof_turn_name(turn);
 
     prof_turn_fold(s, turn, now, prof_turn_cpu(s, turn, now), merge);
 

@@ -106,7 +106,14 @@ struct prof_turn_s {
                                        time minus CPU time */
     uint64_t         samples;       /* samples folded in the turn */
     uint32_t         merged;        /* the segment contains borders */
+    uint32_t         named;         /* the frames of the spans above it are not
+                                       known yet: their texts are below */
     prof_outer_t     outer;
+
+    struct {
+        const char  *data;
+        size_t       len;
+    } texts[PROF_SPANS_MAX];
 };
 
 

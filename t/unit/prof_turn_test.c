@@ -1094,7 +1094,7 @@ test_storm_job(void *data)
     for (i = 0; i < TEST_STORM; i++) {
         test_around(500);
 
-        (void) prof_span_begin(job->sampler, job->self, PROF_FRAME_FIXED);
+        (void) prof_span_begin_named(job->sampler, job->self, "span", 4);
         test_inside(1500);
         prof_span_end(job->sampler, job->self);
     }
@@ -1113,20 +1113,19 @@ static void
 test_storm(prof_sampler_t *s)
 {
     double           part, truth;
-    uint64_t         around, inside, span;
+    uint64_t         around, inside, span, names;
     test_job_t       job;
     prof_capture_t  *c;
     prof_profile_t  *p;
 
     c = test_capture(1000);
 
-    (void) prof_capture_name(c, "span", 4);
-
     job.sampler = s;
     job.self = c;
 
     prof_turn_run(s, c, (uintptr_t) test_storm_job, test_storm_job, &job);
 
+    names = c->words.uses;
     p = finish_capture(c, "storm");
 
     around = test_below(p, (uintptr_t) test_around);
@@ -1150,6 +1149,8 @@ test_storm(prof_sampler_t *s)
        (int) p->stats.merged_stages);
     ok(job.ms < TEST_STORM, "%d readings of clocks at %d borders", job.ms,
        2 * TEST_STORM);
+    ok(names < TEST_STORM / 4, "%d look-ups of names for %d spans",
+       (int) names, TEST_STORM);
     is_int(test_sum(p, -1, 0), p->wall, "the weights sum to the turn");
     is_int(test_sum(p, -1, 1), p->cpu, "the CPU weights sum to the turn");
 
