@@ -190,8 +190,8 @@ sub cpu_of {
 # The instructions of a run of callgrind, which has written this file, by
 # function.  "total" is their sum without malloc(), which depends on the layout
 # of the memory, without the rotations of the tree of timers, which depend on its
-# shape, and without nginx's update of its time, which is due at each request
-# since callgrind is slow.
+# shape, without nginx's update of its time, which is due at each request since
+# callgrind is slow, and without the clocks.
 sub callgrind {
     my ($file) = @_;
 
@@ -211,7 +211,8 @@ sub callgrind {
 
         $count{total} -= $n
             if $at =~ /malloc\.c:/
-               || $fn =~ /^(?:ngx_time_update|__gettimeofday
+               || $fn =~ /^(?:ngx_time_update|__gettimeofday|clock_gettime
+                              |gettimeofday|epoll_wait
                               |ngx_rbtree_(?:insert|delete)$)/x;
         $count{$fn} += $n;
     }

@@ -16,7 +16,8 @@
 # logs: one with four of its variables, compared with four numbers of nginx.
 #
 # With --instructions: instructions in user space per request, by callgrind,
-# without malloc() and the clock, and with the thread that stores profiles.
+# without malloc() and the clock, and with the thread that stores profiles.  The
+# clocks are those of still_clock.c, so the load of the machine has no influence.
 #
 # VARIANTS is an expression for the variants to be measured, LOADS for the loads.
 #
@@ -213,6 +214,7 @@ sub variant {
 
     return start(name => $file, port => $port, cpu => $upstream ? 0 : 1,
                  log => $log, command => @command ? \@command : undef,
+                 env => @command ? { LD_PRELOAD => "$dir/clock.so" } : undef,
                  http => <<"EOC");
     $conf
     upstream one { server 127.0.0.1:$to; keepalive 16; }
@@ -230,6 +232,10 @@ EOC
 
 
 sub count_instructions {
+    system(qw/ cc -shared -fPIC -O2 -W -Wall -o /, "$dir/clock.so",
+           dirname(__FILE__) . '/still_clock.c', '-ldl') == 0
+        or die "no cc\n";
+
     $upstream = variant('upstream', '', undef, 'return 200 hello;');
 
     my %plain;
