@@ -87,8 +87,13 @@ ngx_http_profile_track_brief(ngx_http_request_t *r)
         ngx_http_profile_log_first(tr);
     }
 
-    ngx_memzero(&tr->waited, offsetof(ngx_http_profile_track_t, client)
-                             - offsetof(ngx_http_profile_track_t, waited));
+    tr->waited = 0;
+    tr->turn = 0;
+    tr->turn_cpu = 0;
+    tr->turn_no_processor = 0;
+    tr->turn_blocked = 0;
+
+    ngx_memzero(&tr->times, sizeof(ngx_http_profile_times_t));
 
     if (ngx_http_profile_brief_asked) {
         ngx_http_profile_ask_brief();

@@ -269,8 +269,14 @@ ngx_http_profile_run_event(ngx_event_t *ev, ngx_connection_t *c,
         ev->handler(ev);
     }
 
-    if (run.tail && ngx_http_profile_is_plain(&run)) {
+    /* the rest of a request that ended, or an event that no request pays for */
 
+    if (run.track == NULL && ngx_http_profile_is_plain(&run)
+        && (run.tail
+            || (ngx_http_profile_nforeign == 0
+                && (run.connection == NULL
+                    || run.connection->listening == NULL))))
+    {
         ngx_http_profile_select_handler(run.handler);
         ngx_http_profile_leave_brief(&run);
 
@@ -302,8 +308,8 @@ ngx_http_profile_run_sampled(ngx_event_t *ev, ngx_connection_t *c)
 
 
 /*
- * Ends an event in which a request ended.  The CPU time of a brief request is
- * charged, although no script has read its times.
+ * Ends an event in which a request ended, or an event of no request.  The CPU
+ * time of a brief request is charged, although no script has read its times.
  */
 
 __attribute__((noinline, hot)) static void
@@ -317,6 +323,7 @@ ngx_http_profile_leave_brief(ngx_http_profile_run_t *run)
         || ngx_http_profile_brief.closed)
     {
         if (now - run->start >= NGX_HTTP_PROFILE_BUSY_NS) {
+            now = ngx_http_profile_charge(run);
             ngx_http_profile_note_run(run, now);
         }
 
