@@ -5,7 +5,8 @@
 # A request could run, but its worker did something else: it ran another request, a
 # timer of no request, or a page of the profiler, or it had no processor.  Each is
 # made to last for a known time.  A script measures this time, and how long the
-# worker was in the queue for a processor, and the profile tells the same.
+# worker was in the queue for a processor, and the profile and the metrics tell the
+# same.
 
 use strict;
 use warnings;
@@ -15,6 +16,7 @@ use Time::HiRes qw/ sleep time /;
 
 use lib 't/lib';
 use ProfileTest;
+use ProfileTest::Metrics;
 
 # seconds: the clock of the queue is read at the ends of turns
 
@@ -54,6 +56,10 @@ server {
 
     location = /report {
         content_by_lua_block { app.report() }
+    }
+
+    location = /metrics {
+        profile_metrics;
     }
 
     location /profile/ {
@@ -128,7 +134,7 @@ for my $kind (sort keys %busy) {
 my ($worker) = $t->worker_pids();
 
 SKIP: {
-    skip 'the worker cannot be moved to one processor', 6
+    skip 'the worker cannot be moved to one processor', 8
         if system("taskset -pc 0 $worker >/dev/null 2>&1");
 
     my $hogs = 3;
@@ -155,6 +161,8 @@ sub busy {
 
     my $late = $kind eq 'with timers' ? 0.1 : 0.2;
 
+    my $before = metrics_of(http_get('/metrics')->body());
+
     my $r = http_get('/sleep?performance_bar=flamegraph'
                      . '&profile_format=speedscope', start => 1);
     sleep $late;
@@ -177,6 +185,15 @@ sub busy {
     my $all = 0;
     $all += $_ for values %sum;
 
+    my $after = metrics_of(http_get('/metrics')->body());
+
+    my %counted = map {
+        my @sample = ('nginx_profile_request_busy_seconds_total',
+                      location => '= /sleep', cause => "worker $_");
+
+        $_ => metric_sum($after, @sample) - metric_sum($before, @sample);
+    } 'without a processor', map { "busy $_" } keys %busy;
+
     my $share = $queued / ($to - $from);
     my $stopped = delete $sum{'without a processor'} || 0;
     my $ran = delete $sum{$kind} || 0;
@@ -192,6 +209,9 @@ sub busy {
     near($stopped, $all * $share, $all,
          "$name: it had no processor")
         or diag($folded);
+    near($counted{"busy $kind"}, $ran, $all, "$name: metrics");
+    near($counted{'without a processor'}, $stopped, $all,
+         "$name: metrics, no processor");
     cmp_ok($all - $ran - $stopped, '<', 0.01 + 0.02 * $all,
            "$name: nothing else")
         or diag($folded);

@@ -263,8 +263,12 @@ function renderSummary() {
         }
 
         if (facts.times && facts.times.stall >= 0.1) {
+            const busy = Object.entries(facts.times.busy)
+                .filter(([, n]) => n >= 0.1)
+                .map(([name, n]) => `${name}: ${ms(n)}`);
+
             item('stall', ms(facts.times.stall),
-                 'it could have run, but the worker was busy');
+                 ['it could have run', ...busy].join(', '));
         }
 
         if (facts.times && facts.times.outside >= 0.1) {

@@ -224,6 +224,8 @@ ngx_http_profile_bar_json(ngx_http_profile_bar_facts_t *facts)
 static json_t *
 ngx_http_profile_bar_json_times(ngx_http_profile_bar_facts_t *facts)
 {
+    double                     busy[NGX_HTTP_PROFILE_BUSY_KINDS], rest;
+    ngx_uint_t                 i;
     ngx_http_profile_times_t  *times;
 
     times = &facts->times;
@@ -232,7 +234,16 @@ ngx_http_profile_bar_json_times(ngx_http_profile_bar_facts_t *facts)
         return json_null();
     }
 
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+    rest = times->stall / 1e6;
+
+    for (i = NGX_HTTP_PROFILE_BUSY_TIMERS; i < NGX_HTTP_PROFILE_BUSY_KINDS; i++)
+    {
+        busy[i] = times->busy[i] / 1e6;
+        rest -= busy[i];
+    }
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:{s:f, s:f, "
+                     "s:f, s:f}, s:f, s:I}",
                      "wall", times->wall / 1e6,
                      "running", times->running / 1e6,
                      "cpu", times->cpu / 1e6,
@@ -241,6 +252,11 @@ ngx_http_profile_bar_json_times(ngx_http_profile_bar_facts_t *facts)
                      "blocked", times->blocked / 1e6,
                      "wait", times->wait / 1e6,
                      "stall", times->stall / 1e6,
+                     "busy",
+                     ngx_http_profile_busy_texts[0].data, ngx_max(rest, 0),
+                     ngx_http_profile_busy_texts[1].data, busy[1],
+                     ngx_http_profile_busy_texts[2].data, busy[2],
+                     ngx_http_profile_busy_texts[3].data, busy[3],
                      "longest", times->longest / 1e6,
                      "turns", (json_int_t) times->turns);
 }

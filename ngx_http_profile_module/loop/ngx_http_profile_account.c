@@ -92,9 +92,10 @@ ngx_http_profile_account_start(ngx_http_profile_track_t *tr, uint64_t begin)
 
     tr->start = from - ngx_http_profile_waited(r) * NGX_HTTP_PROFILE_MSEC;
     tr->times.wait += from - tr->start;
-    tr->times.stall += begin - from;
     tr->since = begin;
     tr->begun = 1;
+
+    ngx_http_profile_add_stall(tr, from, begin);
 
     if (ngx_http_profile_observers.waited && from > tr->start) {
         ngx_http_profile_observers.waited(tr, NULL, from - tr->start);
@@ -202,8 +203,9 @@ ngx_http_profile_account_gap(ngx_http_profile_track_t *tr,
     }
 
     tr->times.wait += ready - tr->since;
-    tr->times.stall += begin - ready;
     tr->since = begin;
+
+    ngx_http_profile_add_stall(tr, ready, begin);
 }
 
 
@@ -237,6 +239,7 @@ ngx_http_profile_account_piece(ngx_http_profile_track_t *tr,
         pieces = ngx_palloc(tr->request->pool,
                             sizeof(ngx_http_profile_pieces_t));
         if (pieces == NULL) {
+            ngx_http_profile_split_stall(tr, ready, begin);
             return;
         }
 
@@ -278,6 +281,17 @@ ngx_http_profile_account_pieces(ngx_http_profile_track_t *tr)
         }
     }
 
+    for (first = 0; first < tr->pieces->n; first++) {
+
+        if (ngx_http_profile_noted_until > piece[first].begin
+                                           - piece[first].stall)
+        {
+            ngx_http_profile_split_stall(tr, piece[first].begin
+                                             - piece[first].stall,
+                                         piece[first].begin);
+        }
+    }
+
     tr->pieces->n = 0;
 }
 
@@ -307,6 +321,8 @@ ngx_http_profile_account_critical(ngx_http_profile_track_t *tr,
              ? ngx_min(piece->stall,
                        last->ready - (piece->begin - piece->stall))
              : 0;
+
+        piece->stall -= ns;
 
         tr->times.wait += ns;
         tr->times.stall -= ns;
@@ -752,22 +768,25 @@ ngx_http_profile_account_brief(uint64_t now, uint64_t cpu)
 }
 
 
-/*
- * A brief request whose start was not computed before it was freed has not
- * waited: its time begins at the end of the poll.
- */
-
 void
-ngx_http_profile_account_freed(void)
+ngx_http_profile_account_polled(void)
 {
     ngx_http_profile_track_t  *tr;
 
     tr = &ngx_http_profile_brief;
 
-    if (!tr->begun) {
-        tr->start = ngx_http_profile_loop.poll_end;
-        tr->times.stall += tr->since - tr->start;
-        tr->begun = 1;
+    tr->start = ngx_http_profile_loop.poll_end;
+    tr->begun = 1;
+
+    ngx_http_profile_add_stall(tr, tr->start, tr->since);
+}
+
+
+void
+ngx_http_profile_account_freed(void)
+{
+    if (!ngx_http_profile_brief.begun) {
+        ngx_http_profile_account_polled();
     }
 
     ngx_http_profile_account_late();

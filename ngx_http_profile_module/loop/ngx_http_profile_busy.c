@@ -31,6 +31,16 @@ typedef struct {
 static ngx_http_profile_noted_t  ngx_http_profile_noted[NGX_HTTP_PROFILE_NOTED];
 static ngx_uint_t                ngx_http_profile_nnoted;
 
+PROF_HOT_DATA uint64_t           ngx_http_profile_noted_until;
+
+
+ngx_str_t  ngx_http_profile_busy_texts[] = {
+    ngx_string("worker busy with other requests"),
+    ngx_string("worker busy with timers"),
+    ngx_string("worker busy with the profiler"),
+    ngx_string("worker without a processor")
+};
+
 
 void
 ngx_http_profile_note_run(ngx_http_profile_run_t *run, uint64_t now)
@@ -59,8 +69,10 @@ ngx_http_profile_note_run(ngx_http_profile_run_t *run, uint64_t now)
         what = NGX_HTTP_PROFILE_BUSY_TIMERS;
     }
 
-    stopped = (ngx_http_profile_cpu.split == now)
-              ? ngx_http_profile_cpu.no_processor : 0;
+    /* a run is charged several times if its request ends in it */
+
+    stopped = ngx_http_profile_cpu.stopped;
+    ngx_http_profile_cpu.stopped = 0;
 
     if (what != NGX_HTTP_PROFILE_BUSY_REQUESTS
         || stopped >= NGX_HTTP_PROFILE_BUSY_NS)
@@ -87,6 +99,8 @@ ngx_http_profile_note_busy(ngx_http_profile_busy_e what, uint64_t start,
     noted->end = end;
     noted->stopped = ngx_min(stopped, end - start);
     noted->what = what;
+
+    ngx_http_profile_noted_until = ngx_max(ngx_http_profile_noted_until, end);
 }
 
 
@@ -151,4 +165,24 @@ ngx_http_profile_busy_with(uint64_t from, uint64_t to, uint64_t *end,
                / (found->end - found->start);
 
     return found->what;
+}
+
+
+void
+ngx_http_profile_split_stall(ngx_http_profile_track_t *tr, uint64_t from,
+    uint64_t to)
+{
+    uint64_t                 end, stopped;
+    ngx_http_profile_busy_e  what;
+
+    for ( /* void */ ; from < to; from = end) {
+
+        what = ngx_http_profile_busy_with(from, to, &end, &stopped);
+
+        if (what != NGX_HTTP_PROFILE_BUSY_REQUESTS) {
+            tr->times.busy[what] += end - from - stopped;
+        }
+
+        tr->times.busy[NGX_HTTP_PROFILE_BUSY_STOPPED] += stopped;
+    }
 }

@@ -40,7 +40,7 @@ typedef struct {
                                                 the run queue */
     uint64_t                      no_processor;  /* of the last long turn */
     uint64_t                      blocked;
-    uint64_t                      split;     /* end of that turn */
+    uint64_t                      stopped;   /* "no_processor" of the run */
 } ngx_http_profile_cpu_t;
 
 

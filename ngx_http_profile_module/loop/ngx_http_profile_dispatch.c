@@ -352,7 +352,6 @@ ngx_http_profile_leave_long(ngx_http_profile_run_t *run, uint64_t now)
 
     cpu = ngx_http_profile_charge_clock(now - ngx_http_profile_loop.since);
 
-    ngx_http_profile_cpu.split = now;
     ngx_http_profile_note_run(run, now);
 
     tr = &ngx_http_profile_brief;
@@ -364,9 +363,7 @@ ngx_http_profile_leave_long(ngx_http_profile_run_t *run, uint64_t now)
         /* counted by all of its times */
 
         if (!tr->begun) {
-            tr->start = ngx_http_profile_loop.poll_end;
-            tr->times.stall += tr->since - tr->start;
-            tr->begun = 1;
+            ngx_http_profile_account_polled();
         }
     }
 
@@ -389,12 +386,18 @@ ngx_http_profile_end_brief(ngx_http_profile_run_t *run, uint64_t now,
         return;
     }
 
+    polled = ngx_http_profile_loop.poll_end;
+
+    /* a stall may have parts */
+
+    if (ngx_http_profile_noted_until > polled && !tr->begun) {
+        ngx_http_profile_account_polled();
+    }
+
     if (tr->begun) {
         ngx_http_profile_account_brief(now, cpu);
         return;
     }
-
-    polled = ngx_http_profile_loop.poll_end;
 
     ngx_http_profile_observers.counted_brief(tr->place, now - polled,
                                              now - run->start,

@@ -63,6 +63,17 @@ struct ngx_http_profile_subrequest_s {
 };
 
 
+/* what the worker did while a request could have run */
+
+typedef enum {
+    NGX_HTTP_PROFILE_BUSY_REQUESTS = 0,      /* other requests */
+    NGX_HTTP_PROFILE_BUSY_TIMERS,            /* handlers without a request */
+    NGX_HTTP_PROFILE_BUSY_PROFILER,
+    NGX_HTTP_PROFILE_BUSY_STOPPED,           /* it had no processor */
+    NGX_HTTP_PROFILE_BUSY_KINDS
+} ngx_http_profile_busy_e;
+
+
 /*
  * Where the time of a request went so far: wall = running + wait + stall.  At
  * the end of the request, wall is $request_time.
@@ -79,6 +90,10 @@ typedef struct {
     uint64_t                      stall;     /* the worker was busy */
     uint64_t                      longest;   /* longest turn */
     ngx_uint_t                    turns;
+    uint64_t                      busy[NGX_HTTP_PROFILE_BUSY_KINDS];
+                                             /* parts of "stall"; the rest is
+                                                BUSY_REQUESTS, which is not
+                                                counted here */
 } ngx_http_profile_times_t;
 
 
@@ -207,15 +222,6 @@ struct ngx_http_profile_run_s {
     u_char                        reported;  /* flag: reported as slow */
     u_char                        again;     /* flag: nested in its own turn */
 };
-
-
-/* what the worker did while a request could have run */
-
-typedef enum {
-    NGX_HTTP_PROFILE_BUSY_REQUESTS = 0,      /* other requests */
-    NGX_HTTP_PROFILE_BUSY_TIMERS,            /* handlers without a request */
-    NGX_HTTP_PROFILE_BUSY_PROFILER
-} ngx_http_profile_busy_e;
 
 
 typedef void (*ngx_http_profile_running_pt)(ngx_http_request_t *r);
@@ -367,6 +373,9 @@ void ngx_http_profile_forgive(void);
  */
 ngx_http_profile_busy_e ngx_http_profile_busy_with(uint64_t from, uint64_t to,
     uint64_t *end, uint64_t *stopped);
+
+/* what profiles, metrics and pages call each kind */
+extern ngx_str_t  ngx_http_profile_busy_texts[];
 
 /*
  * ngx_http_profile_events.c: ngx_http_profile_loop_init() is called once in a

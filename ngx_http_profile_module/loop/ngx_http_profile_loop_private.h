@@ -151,6 +151,12 @@ void ngx_http_profile_account_turn(ngx_http_profile_track_t *tr,
 void ngx_http_profile_account_brief(uint64_t now, uint64_t cpu);
 
 /*
+ * Computes the start of the brief request, which has not waited: its time
+ * begins at the end of the poll.  The request may be freed already.
+ */
+void ngx_http_profile_account_polled(void);
+
+/*
  * Makes the times of the brief request final, and counts it, if it was logged
  * and its turn goes on.  Otherwise nothing happens.  The request was freed.
  */
@@ -192,6 +198,13 @@ void ngx_http_profile_watch_end(void);
 
 void ngx_http_profile_note_run(ngx_http_profile_run_t *run, uint64_t now);
 void ngx_http_profile_note_poll(void);
+
+/* the end of the last note */
+extern uint64_t  ngx_http_profile_noted_until;
+
+/* adds the parts of a stall that is in tr->times.stall already */
+void ngx_http_profile_split_stall(ngx_http_profile_track_t *tr, uint64_t from,
+    uint64_t to);
 void ngx_http_profile_note_busy(ngx_http_profile_busy_e what, uint64_t start,
     uint64_t end, uint64_t stopped);
 
@@ -368,6 +381,23 @@ ngx_http_profile_init_run(ngx_http_profile_run_t *run,
         if (tr) {
             prof_turns_own(&ngx_http_profile_turn_log, tr->number);
         }
+    }
+}
+
+
+/*
+ * The worker was busy while the request could have run.  Most stalls were times
+ * of other requests, of which nothing is noted.
+ */
+
+PROF_GLUE_INLINE void
+ngx_http_profile_add_stall(ngx_http_profile_track_t *tr, uint64_t from,
+    uint64_t to)
+{
+    tr->times.stall += to - from;
+
+    if (ngx_http_profile_noted_until > from && to > from) {
+        ngx_http_profile_split_stall(tr, from, to);
     }
 }
 

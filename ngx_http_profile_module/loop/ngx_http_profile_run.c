@@ -241,7 +241,6 @@ ngx_http_profile_split_idle(uint64_t idle)
 
     acc->no_processor = 0;
     acc->blocked = 0;
-    acc->split = ngx_http_profile_loop.since;
 
     queue = prof_queue_now();
 
@@ -253,6 +252,7 @@ ngx_http_profile_split_idle(uint64_t idle)
 
     acc->queue = queue;
     acc->no_processor = ngx_min(waited, idle);
+    acc->stopped += acc->no_processor;
     acc->blocked = idle - acc->no_processor;
 }
 

@@ -97,6 +97,7 @@ ngx_http_profile_count_in(ngx_http_profile_directory_t *dir,
 PROF_HOT static void
 ngx_http_profile_count(ngx_http_profile_track_t *tr)
 {
+    ngx_uint_t                 i;
     ngx_http_profile_cell_t   *cell;
     ngx_http_profile_times_t  *times;
 
@@ -115,6 +116,15 @@ ngx_http_profile_count(ngx_http_profile_track_t *tr)
                              times->cpu);
     ngx_http_profile_observe(&cell->stall, &ngx_http_profile_wall_bounds,
                              times->stall);
+
+    if (times->stall) {
+        for (i = NGX_HTTP_PROFILE_BUSY_TIMERS;
+             i < NGX_HTTP_PROFILE_BUSY_KINDS;
+             i++)
+        {
+            cell->busy[i] += times->busy[i];
+        }
+    }
 
     if (times->wait) {
         ngx_http_profile_count_waits(cell, tr);

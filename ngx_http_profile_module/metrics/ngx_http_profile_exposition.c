@@ -26,6 +26,7 @@ typedef enum {
     NGX_HTTP_PROFILE_PLAIN = 0,
     NGX_HTTP_PROFILE_BY_CAUSE,        /* an array of histograms */
     NGX_HTTP_PROFILE_BY_LOSS,         /* an array of counters */
+    NGX_HTTP_PROFILE_BY_BUSY,         /* the same */
     NGX_HTTP_PROFILE_EXEMPLARS        /* its buckets have exemplars */
 } ngx_http_profile_detail_e;
 
@@ -78,6 +79,8 @@ static void ngx_http_profile_write_value(ngx_http_profile_writer_t *w,
     void *base);
 static void ngx_http_profile_write_causes(ngx_http_profile_writer_t *w,
     ngx_http_profile_histogram_t *waits);
+static void ngx_http_profile_write_busy(ngx_http_profile_writer_t *w,
+    ngx_http_profile_cell_t *cell);
 static void ngx_http_profile_write_histogram(ngx_http_profile_writer_t *w,
     ngx_http_profile_histogram_t *h);
 static void ngx_http_profile_write_exemplar(ngx_http_profile_writer_t *w,
@@ -119,6 +122,11 @@ static const ngx_http_profile_metric_t  ngx_http_profile_place_metrics[] = {
       NGX_HTTP_PROFILE_HISTOGRAM, offsetof(ngx_http_profile_cell_t, stall),
       &ngx_http_profile_wall_bounds, NGX_HTTP_PROFILE_PLAIN,
       "Time in which a request could have run, but its worker was busy." },
+
+    { "nginx_profile_request_busy_seconds", "seconds",
+      NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_cell_t, busy),
+      NULL, NGX_HTTP_PROFILE_BY_BUSY,
+      "Stalls of requests, by what their worker did." },
 
     { "nginx_profile_request_outside_cpu_seconds", "seconds",
       NGX_HTTP_PROFILE_COUNTER, offsetof(ngx_http_profile_cell_t, outside),
@@ -321,6 +329,9 @@ ngx_http_profile_expose_places(ngx_http_profile_writer_t *w)
             if (m->detail == NGX_HTTP_PROFILE_BY_CAUSE) {
                 ngx_http_profile_write_causes(w, cells[i].waits);
 
+            } else if (m->detail == NGX_HTTP_PROFILE_BY_BUSY) {
+                ngx_http_profile_write_busy(w, &cells[i]);
+
             } else {
                 ngx_http_profile_write_value(w, &cells[i]);
             }
@@ -495,6 +506,10 @@ ngx_http_profile_sum_cell(ngx_http_profile_cell_t *sum,
     sum->no_processor += ngx_http_profile_counter(&cell->no_processor);
     sum->blocked += ngx_http_profile_counter(&cell->blocked);
 
+    for (i = 0; i < NGX_HTTP_PROFILE_BUSY_KINDS; i++) {
+        sum->busy[i] += ngx_http_profile_counter(&cell->busy[i]);
+    }
+
     ngx_http_profile_sum_histogram(&sum->wall, &cell->wall);
     ngx_http_profile_sum_histogram(&sum->cpu, &cell->cpu);
     ngx_http_profile_sum_histogram(&sum->stall, &cell->stall);
@@ -631,6 +646,40 @@ ngx_http_profile_write_causes(ngx_http_profile_writer_t *w,
 
         ngx_http_profile_write_label(w, "cause", text.data, text.len);
         ngx_http_profile_write_histogram(w, &waits[i]);
+    }
+}
+
+
+/* the parts of the stalls; a worker may count while they are read */
+
+static void
+ngx_http_profile_write_busy(ngx_http_profile_writer_t *w,
+    ngx_http_profile_cell_t *cell)
+{
+    size_t      labels;
+    uint64_t    rest;
+    ngx_str_t  *text;
+    ngx_uint_t  i;
+
+    labels = w->labels.len;
+    rest = cell->stall.sum;
+
+    for (i = NGX_HTTP_PROFILE_BUSY_KINDS; i-- > 0; /* void */ ) {
+
+        text = &ngx_http_profile_busy_texts[i];
+
+        w->labels.len = labels;
+
+        ngx_http_profile_write_label(w, "cause", text->data, text->len);
+        ngx_http_profile_write_name(w, "_total", NULL);
+
+        if (i == NGX_HTTP_PROFILE_BUSY_REQUESTS) {
+            ngx_http_profile_write_number(w, rest);
+
+        } else {
+            ngx_http_profile_write_number(w, cell->busy[i]);
+            rest -= ngx_min(rest, cell->busy[i]);
+        }
     }
 }
 

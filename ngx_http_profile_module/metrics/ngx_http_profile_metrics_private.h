@@ -41,6 +41,8 @@ typedef struct {
     uint64_t                       outside;   /* "cpu" that is not in turns */
     uint64_t                       no_processor;
     uint64_t                       blocked;
+    uint64_t                       busy[NGX_HTTP_PROFILE_BUSY_KINDS];
+                                              /* as in the times */
     ngx_http_profile_histogram_t   wall;
     ngx_http_profile_histogram_t   cpu;
     ngx_http_profile_histogram_t   stall;

@@ -28,8 +28,8 @@ static ngx_uint_t ngx_http_profile_waits(ngx_http_profile_track_t *tr,
     ngx_http_profile_wake_t *wake, ngx_http_profile_cause_t *cause,
     uintptr_t *frames);
 static void ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until);
-static void ngx_http_profile_busy_part(prof_capture_t *c, char *text,
-    uint64_t until);
+static void ngx_http_profile_busy_part(prof_capture_t *c,
+    ngx_http_profile_busy_e what, uint64_t until);
 
 
 PROF_HOT void
@@ -224,32 +224,29 @@ ngx_http_profile_busy_gap(prof_capture_t *c, uint64_t until)
     uint64_t                 from, end, stopped;
     ngx_http_profile_busy_e  what;
 
-    static char  *texts[] = {
-        "worker busy with other requests",
-        "worker busy with timers",
-        "worker busy with the profiler"
-    };
-
     for (from = prof_capture_counted(c); from < until; from = end) {
 
         what = ngx_http_profile_busy_with(from, until, &end, &stopped);
 
-        ngx_http_profile_busy_part(c, texts[what], end - stopped);
-        ngx_http_profile_busy_part(c, "worker without a processor", end);
+        ngx_http_profile_busy_part(c, what, end - stopped);
+        ngx_http_profile_busy_part(c, NGX_HTTP_PROFILE_BUSY_STOPPED, end);
     }
 }
 
 
 static void
-ngx_http_profile_busy_part(prof_capture_t *c, char *text, uint64_t until)
+ngx_http_profile_busy_part(prof_capture_t *c, ngx_http_profile_busy_e what,
+    uint64_t until)
 {
-    uintptr_t  frame;
+    uintptr_t   frame;
+    ngx_str_t  *text;
 
     if (until <= prof_capture_counted(c)) {
         return;
     }
 
-    frame = prof_capture_name(c, text, ngx_strlen(text));
+    text = &ngx_http_profile_busy_texts[what];
+    frame = prof_capture_name(c, (char *) text->data, text->len);
 
     if (ngx_http_profile_watch) {
         prof_watch_gap(ngx_http_profile_watch, c, &frame, 1, until);
