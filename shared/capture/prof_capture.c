@@ -150,6 +150,7 @@ prof_capture_heap(prof_capture_t *c, prof_sampler_t *s,
     }
 
     if (s->turn && s->turn->capture == c) {
+        prof_turn_name(s->turn);
         prof_heap_turn(c->heap, &s->turn->outer);
     }
 

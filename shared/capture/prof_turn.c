@@ -20,8 +20,8 @@
  *
  * Borders cost time.  When they cost too much, most borders are merged: nothing
  * is read or added there, and a name is looked up only if a sample finds its
- * span.  The time since the last sample, whose spans are then not known, belongs
- * to the next sample.
+ * span.  The time since the last sample, whose spans are then not known,
+ * belongs to the next sample.
  *
  * A sample that found the thread waiting in a system call may be the last one
  * for a while (prof_sampler.h).  The time after it in which the thread used no
@@ -66,7 +66,6 @@
 
 static inline int prof_turn_spans(prof_sampler_t *s, prof_capture_t *c);
 static void prof_turn_push(prof_turn_t *turn, uintptr_t frame);
-static void prof_turn_name(prof_turn_t *turn);
 static void prof_turn_start(prof_sampler_t *s, prof_turn_t *turn);
 static void prof_turn_renew(prof_sampler_t *s);
 static void prof_turn_arm(prof_sampler_t *s, prof_turn_t *turn, uint64_t now,
@@ -308,9 +307,7 @@ prof_turn_push(prof_turn_t *turn, uintptr_t frame)
 }
 
 
-/* looks up the frames of spans that began where borders were merged */
-
-static void
+void
 prof_turn_name(prof_turn_t *turn)
 {
     uint32_t         i;

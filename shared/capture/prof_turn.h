@@ -126,6 +126,9 @@ void prof_capture_resume(prof_capture_t *c);
 uintptr_t prof_capture_typed(prof_capture_t *c, uint32_t type,
     const char *text, size_t len);
 
+/* looks up the frames of spans that began where borders were merged */
+void prof_turn_name(prof_turn_t *turn);
+
 /* a span with this frame begins or ends */
 void prof_words_open(prof_words_t *w, uintptr_t frame, int open);
 
