@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: docs
+# runs: beside
+#
 # Compares the reference with the tables in the sources, both ways: directives
 # with their contexts, variables, formats.  Checks that links between the pages
 # have targets.

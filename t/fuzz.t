@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools
+# runs: beside
+#
 # The fuzzers, with the same inputs in each run; "make fuzz" looks for new
 # ones.
 

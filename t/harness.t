@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: t
+# runs: beside
+#
 # The library of the tests: it reads responses right, and a test fails when
 # nginx crashes, logs an alert or does not stop, though it made no test of
 # that.

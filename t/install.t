@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools packaging
+# runs: beside
+#
 # "make install" into a directory installs the module, its helper, the program
 # and its manual page, which work from there, and uses no network.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools docs
+# runs: beside
+#
 # tools/check-layers reports uses between rooms that their tables do not allow.
 # The module exports only the symbols that nginx needs.  "make lint" runs the
 # checker over the sources.

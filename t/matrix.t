@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: tools
+# runs: beside
 
 # tools/matrix: what it makes of passed, failed and skipped tests, of a build
 # that fails, and of a row that this machine cannot run.  It keeps the lines of

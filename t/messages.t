@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: docs core
+# runs: beside
+#
 # docs/troubleshooting.md lists every message that the module logs or answers,
 # and no other message.  The page also lists the reasons that messages end with.
 # The reference lists the errors of triggers.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools
+# runs: beside
+#
 # tools/nginx-profile: files, formats, sockets, https, commands, progress, and
 # the messages and exit codes of errors.
 

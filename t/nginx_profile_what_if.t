@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: tools
+# runs: beside
 
 # nginx-profile what-if: logs whose change is known.  No nginx is needed.
 

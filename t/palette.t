@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: assets
+# runs: beside
+#
 # The colors of pictures and pages: texts have the contrast that WCAG 2 asks
 # for (AA), and the kinds of code can be told apart, by the color-blind as
 # well.  How they see colors is computed after Machado, Oliveira and Fernandes

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: reply request
+# runs: beside
+#
 # The promise: one directive, one argument, and the answer is the flamegraph
 # of that one request.
 

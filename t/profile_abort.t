@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: reply request
+# runs: beside
+#
 # Captured requests that fail: the upstream refuses, fails midway or does not
 # respond, or the client disconnects.  The client gets a profile of the part
 # that ran, and no capture, timer or descriptor remains.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request
+# runs: beside
+#
 # Who may: profile_allow and profile_if, with what other modules know of the
 # client.
 

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop main
+# runs: quiet
 
 # Accounting of every request: the variables in the access log, for requests
 # that run, wait, and are kept from running; beside captures, and without them.

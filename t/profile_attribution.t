@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop capture
+#
 # One worker, one captured request, and eight clients that keep the worker
 # busy: the profile contains no code of their requests.
 

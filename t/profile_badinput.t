@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request
+# runs: beside
+#
 # Wrong triggers.  Permitted clients get an error with the reason.  Other
 # clients get the same bytes as from nginx without the module.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: bar
+# runs: beside
+#
 # The Performance Bar in pages: which pages get it, at which place, and how
 # their headers change.  A client that may not profile gets the same bytes as
 # without the bar.

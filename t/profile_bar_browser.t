@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: bar
+# runs: beside
+#
 # The Performance Bar in a browser.  Its buttons lead to a flamegraph of the
 # page's request, for pages with any content security policy.  It can be used
 # with a keyboard and with assistive technology.  Its facts are right.

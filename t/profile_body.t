@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request reply
+# runs: beside
+#
 # Captured requests with bodies, and the requests that follow them on the
 # connection.
 

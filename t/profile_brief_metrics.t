@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
+# runs: beside
 
 # Metrics of requests that end in their first event.  Such a request is counted
 # at the end of the event, when nginx has freed the request, unless a script has

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop
+# runs: beside
 
 # No variable with times is in the configuration.  So the module does not read
 # the clock for a request that ends in its first event, until a script reads a

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: views formats
+# runs: beside
+#
 # Pictures and pages of the module in a browser: they show what they should,
 # violate no policy, and load nothing from other hosts.  The viewer speedscope
 # shows the profiles that the module sends.

@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stages
 
 # A request could run, but its worker did something else: it ran another request, a
 # timer of no request, or a page of the profiler, or it had no processor.  Each is

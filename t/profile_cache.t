@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: reply
+# runs: beside
+#
 # A cache in front of nginx, here nginx's own: it gives no client a header that
 # describes another client's request, and it keeps all other responses as
 # before.  The client's own cache may do with a recorded response what it may do

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: scripts
+# runs: beside
+#
 # A process that serves requests never calls a function of another module or of
 # an interpreter to learn about it.  A preloaded library notes each such call of
 # the profiler, with its process, while requests wait and run in Lua, njs and

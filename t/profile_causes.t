@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stages
+# runs: quiet
 
 # Each cause of waiting is made to last for a known time, by an upstream, a
 # client or nginx itself, while profile_keep takes notes of all requests.  The

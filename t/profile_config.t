@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core main
+# runs: beside
+#
 # Directives: where they may be, and that their values arrive.
 
 use strict;

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core main
+# runs: beside
+#
 # Errors in the configuration name the directive, the value, and the line.
 
 use strict;

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop
+# runs: beside
+#
 # The module takes none of the worker_connections: a worker serves as many
 # clients with all features of the module as without them, and closes all idle
 # connections when it shuts down.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: console
+# runs: beside
+#
 # The location of the console: where it may be configured, how its URLs are
 # found, what its answers have in common, and which clients may change
 # something.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: console
+# runs: beside
+#
 # The console in a browser: from a page to its flamegraph, by the list and the
 # page of a profile; deletion; two users at the same time; pages of other sites.
 

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: console
+# runs: beside
 
 # The console sends one response to each wrong request.  A second response would
 # be taken for the answer to the client's next request on the connection, so each

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: console
+# runs: beside
+#
 # The console over TLS and over HTTP/2, with and without TLS: pages, data,
 # changes, long captures, several requests of one connection at a time, and
 # clients that disconnect.  The responses are those of HTTP/1.1 without TLS.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: continuous
+# runs: beside
 
 # The continuous profile: slices of all workers, ranges of time, and what
 # happens to slices in reloads and when workers are killed.

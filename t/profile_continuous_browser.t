@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: continuous
+# runs: beside
 
 # The heatmap of the continuous profile in a browser: load at a known time is
 # where it was, and its flamegraph names the cause.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: continuous
+# runs: beside
+#
 # The continuous profile in a worker that gets no timers: each slice tries
 # again, and frees what it has mapped.
 

@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop
 
 # The sum of $profile_cpu_time over all requests is the CPU time of a fully
 # loaded worker, as getrusage() in the worker reports it.  The loads are static

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request reply workers
+# runs: beside
+#
 # Debug messages: the log at the level "debug" tells what the module decides
 # about a trigger, how its capture and its reply go on, and which jobs, stored
 # profiles and captures of workers follow.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stacks
+# runs: beside
 
 # Stacks of thousands of frames keep both ends: the functions that began the
 # recursion and those that run.  The C library reads a regular expression with

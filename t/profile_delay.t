@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: stages
+# runs: quiet
+#
 # Captured requests that are delayed.  The profile shows the delay as waiting,
 # to the millisecond, without other clients and beside clients that keep the
 # worker busy.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: tools
+# runs: beside
 
 # The demo: each card of its page has a profile without a warning about lost
 # samples, the console begins with the overview, the profile of the slow page

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store
+# runs: quiet
 
 # A disk that hangs, below the store, and a /proc that hangs.  A preloaded
 # library makes each use of their files slow, and notes which thread uses them:

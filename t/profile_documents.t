@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: docs
+# runs: beside
+#
 # The documents do what they say.  The complete configuration runs, and each
 # command of the pages for readers who begin runs with it.  Their files for
 # containers have the form of their formats.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: request bar
+# runs: beside
 
 # Closed doors, tried from outside: a client behind a local proxy, a page of
 # another site, and a client that profile_if refuses.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: request
+# runs: quiet
 
 # Responses that do not end: profile_timeout ends the capture, the client gets
 # the reply, and the code that makes the response is stopped.

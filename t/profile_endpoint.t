@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers
+# runs: beside
+#
 # Captures of an endpoint: the next requests of a URI prefix, a server or a
 # location in all workers, merged.  Other requests are not in the profile.  The
 # profile shows the distribution of the requests' times, and clients get their

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers
+# runs: beside
+#
 # A capture of an endpoint that ends without a request is an error, in each way
 # to ask for it.  The answer tells what was asked for, and where the requests of
 # this time ended.  While a capture runs, clients of the console can count its

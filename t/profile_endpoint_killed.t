@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers
+# runs: beside
+#
 # The worker that a client asked for a capture is killed.  The shares of the
 # other workers in this capture end, and take no part in later captures.
 

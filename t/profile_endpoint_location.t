@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers
+# runs: beside
+#
 # Captures of the location of a request with a trigger.  The location is the one
 # in which the request ends, in whichever way nginx chooses it.  The capture has
 # the requests that end in the same block of the configuration, and no others.

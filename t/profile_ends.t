@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: stages
+# runs: quiet
+#
 # A wait may end in four ways: with what was awaited, with an error of the other
 # side, by a time limit, or because the client leaves.  The cause of the wait is
 # the same.  profile_causes.t has the first way of all causes, and

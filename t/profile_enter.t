@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop
+# runs: beside
 
 # Unusual ways by which nginx runs code of a request: a request that another
 # request has entered, a kept handler that is called for a request without a

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop
+# runs: beside
 
 # Another module may keep a pointer that the module has replaced in a waiting
 # request, and call it for a request that the module does not track.  nginx's

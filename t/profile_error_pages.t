@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: reply console
+# runs: beside
 
 # An error of the console, or of a trigger, is a page if a browser asks, and
 # plain text, or JSON, for other clients.  The action "help" of a trigger has a

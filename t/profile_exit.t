@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: main
+# runs: beside
+#
 # Workers end in every possible way while captures of all modes and scopes run:
 # no worker crashes, nginx logs no alert, and no descriptor or thread remains.
 # PROFILE_TEST_ROUNDS is the number of rounds of each way, 15.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: stages
+# runs: beside
+#
 # Captured requests that FastCGI and uwsgi applications answer, while other
 # clients keep the worker busy with regular expressions.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: store
+# runs: beside
+#
 # What the console answers for a profile that the store does not have: not
 # stored yet, never stored, gone, or unknown.  Each worker knows, also after a
 # reload.

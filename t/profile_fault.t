@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: main
+# runs: beside
+#
 # Each call of the C library by which the module asks for a resource fails once,
 # at start, at a reload, in captures, while names are looked up, and while a
 # profile is stored.  Requests without a trigger get their usual response,

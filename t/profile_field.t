@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stages metrics
 
 # Configurations in the style of those that people run, under load.  The
 # upstreams, the name server, the scripts and the clients measure by themselves

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stages
+# runs: quiet
 
 # Causes of waiting: each is made to last for a known time, and the profile
 # must name it and give it that time.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core
+# runs: beside
+#
 # The module in an nginx whose structures differ from those that the module was
 # built with, though nginx's version and signature are the same: a member is
 # inserted into a structure of nginx's sources.  The module is off, and nginx

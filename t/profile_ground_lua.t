@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: scripts
+# runs: beside
+#
 # The module beside an ngx_lua whose structures have more members than the one
 # of the package.  Where the structures are recognized, gaps have the stack of
 # the Lua code that waits; otherwise a line in the log and the status page say

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop
+# runs: beside
+#
 # One captured stream beside nineteen other streams of an HTTP/2 connection: the
 # profile has no work of the other streams, and they get their usual responses.
 

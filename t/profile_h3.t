@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop
+# runs: beside
+#
 # Captured streams beside other streams of HTTP/3 connections: the profiles have
 # no work of the other streams, and they get their usual responses. nginx
 # supports HTTP/3 since 1.25.0.

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop
+#
 # Accounting of every request of HTTP/3: the times of streams, and of clients
 # that leave, and the worker's CPU time.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core
+# runs: beside
+#
 # Hosts that the default list of profile_allow admits: addresses, "localhost",
 # and names of servers.  A page of another site, whose name resolves to this
 # machine, sends the other hosts.  The console, metrics, triggers and the bar

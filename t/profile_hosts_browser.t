@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core
+# runs: beside
+#
 # A site whose name its owner lets resolve to 127.0.0.1 ("DNS rebinding"), in a
 # browser on the machine of nginx.  For the browser, nginx then belongs to that
 # site, whose page tries to read and to post.

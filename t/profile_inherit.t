@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core
+# runs: beside
+#
 # Directives that are inherited, and that are not.
 
 use strict;

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: core
+# runs: quiet
 
 # The queue of jobs: one thread runs the jobs that clients wait for, and another
 # one the other jobs, in the order of their ranks.  Cases: a full queue, no

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: core
+# runs: beside
 
 # Large data of jobs and of captures is freed in the thread, because it would
 # hold the event loop.  Cases: an answer was sent, the client has left, also

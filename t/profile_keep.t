@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: keep
+# runs: beside
 
 # profile_keep: of all requests only those are kept for which the condition is
 # true when they are logged, with their causes of waiting and their samples.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: keep
+# runs: quiet
 
 # profile_keep with "slow=", with and without a condition, in servers and in
 # locations.  The access log tells the request's time, which the module does not

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request loop
+# runs: beside
+#
 # A captured request among others of one connection, kept alive and pipelined:
 # the other requests get their usual responses, and are not in the profile.
 

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: kernel
+#
 # Stacks of the kernel, in profiles of requests and of workers; where they are
 # not permitted, only the status tells.  What remains of them after captures,
 # reloads, killed workers and the end.

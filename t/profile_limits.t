@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request
+# runs: quiet
+#
 # Limits: how many captures, for how long, and in how much memory.
 
 use strict;

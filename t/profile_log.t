@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core
+# runs: beside
+#
 # Requests do not fill the error log.  Each message from the level "warn" on
 # that a request can cause goes through the limit of one message in a second,
 # in the code and in a server in which resources are denied.

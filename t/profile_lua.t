@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: stages
+#
 # Captured requests that Lua code serves: it sleeps, talks over cosockets,
 # runs light threads.  Each tells by the process's own clock for how long its
 # code ran, which is what the profile must show, while other clients keep the

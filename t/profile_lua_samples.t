@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: scripts
+# runs: beside
+#
 # Samples of requests that Lua code serves have the functions in Lua, with
 # their lines, between the native frames that run them, interpreted and
 # compiled, in all modes.

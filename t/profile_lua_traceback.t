@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: scripts
+# runs: beside
+#
 # Stacks in Lua code are those that debug.traceback() returns at the same place:
 # in phases of requests, light threads and nested coroutines, below errors, and
 # in functions that are loaded from text and collected before the capture ends.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: scripts
+# runs: beside
 
 # A capture does not change what LuaJIT compiles.  The same code runs without a
 # capture and in captures of all modes.  LuaJIT reports each trace that it has

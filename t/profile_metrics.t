@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
+# runs: beside
 
 # Metrics: what they count, for which locations, in which format, and for whom.
 

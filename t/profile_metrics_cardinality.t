@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
+# runs: beside
 
 # Metrics: the number of series, the labels, and the memory do not depend on
 # what clients send: 100,000 different URIs and hosts, and hostile headers.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics stages
+# runs: quiet
 
 # Metrics: what requests wait for.
 

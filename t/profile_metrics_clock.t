@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
+# runs: beside
 
 # The clock of the day was a day ahead when a bucket got its exemplar, and is
 # set right.  A bucket whose profile is gone gets another exemplar.

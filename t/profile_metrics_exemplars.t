@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
+# runs: beside
 
 # Exemplars: from a bucket to the profile of a request in it.
 

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
+# runs: beside
 
 # The dashboard for Grafana: a real Prometheus that scrapes nginx answers each of
 # its queries.

@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
 
 # Metrics of event handlers: calls, time and latency.  A handler that blocks has
 # its time, and events that have waited for its end have their latency.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
+# runs: beside
 
 # Counters of metrics survive reloads and killed workers, and are bounded.
 

@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics
 
 # A real Prometheus scrapes the metrics of four workers under load, through a
 # reload and a killed worker.  Its counters never decrease, their sums are those

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: names symbolizer
+# runs: quiet
+#
 # Debug files that are truncated, random, sparse or compressed bombs; helpers
 # for names that are missing, hang, flood, or are killed.  The profile arrives
 # in time with fewer names, the memory of the worker does not grow, no process

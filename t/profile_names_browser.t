@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: views assets
+# runs: beside
+#
 # Pictures and pages of a hand-built profile in a browser: inferred names look
 # different, and stages, scripts, the kernel and inferred names can be left out.
 # The weights stay exact.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: names
+# runs: beside
+#
 # The debug file of a stripped module is installed after a profile was stored.
 # POST "p/ID/names" gives the stored profile its names, in memory and in files,
 # also in another worker than the one that captured it.

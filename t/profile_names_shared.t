@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: names
+# runs: quiet
 
 # Names are looked up once for all workers, before a client needs them, and by a
 # thread and a helper that do not have the lowest priority.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: formats reply
+# runs: beside
+#
 # Which format a client gets, in which encoding, and under which name.
 
 use strict;

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: main
+# runs: beside
+#
 # The modules that Debian packages for nginx, all in one worker: under load and
 # with captures of every mode, each response equals the response of an nginx
 # without the module under test, byte for byte.

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: stages
+#
 # Captured requests that njs code serves: timers, ngx.fetch() by address and by
 # name, subrequests, filters.  Without other clients, the profile has all work
 # of the worker.  With other clients, it has only the work of the request.

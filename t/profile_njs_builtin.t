@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: scripts
+# runs: beside
+#
 # The built-in modules of njs work as in an nginx without this module.  Each
 # location calls the functions of one module, and describes the objects that it
 # gets: type, constructor, chain of prototypes, properties.  The responses are

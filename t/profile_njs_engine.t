@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: scripts
+# runs: beside
+#
 # The engine of njs reads the njs that serves requests: after the module of njs
 # was replaced, and after another module with njs was loaded.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: scripts
+# runs: beside
+#
 # Samples of requests that njs code serves have the functions of the script,
 # with their lines, between the native frames that run them.  The script is
 # known, so each stack is compared with the calls that are possible: a function

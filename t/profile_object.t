@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: heap
+# runs: beside
+#
 # The mode "object": what a request allocates and leaves behind, by stack, with
 # a module that allocates what it is told to.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: heap request
+# runs: beside
+#
 # The mode "object": memory in use at the end of a recorded request, and after a
 # delay; requests with many turns and subrequests beside other requests;
 # scripts.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: request
+# runs: beside
 
 # Requests of the mode "object" whose profile waits for profile_object_grace,
 # without a store: the client disconnects, or the worker ends.  No profile is

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: heap
+#
 # The mode "object" begins and ends again and again, under load and with
 # threads that allocate: afterwards all that the loader has made of the
 # worker's objects is as it was, byte for byte.

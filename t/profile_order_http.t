@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop
+# runs: beside
 
 # Requests get the answers that they get without the module, and nginx's own
 # handlers run in the same order, after the worker was kept for longer than

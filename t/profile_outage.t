@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: keep
 
 # profile_keep while its condition is true for all requests: all are answered,
 # a sample is kept, the rest is counted, and threads and memory stay few.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: metrics console
+# runs: beside
 
 # The overview of the console: where the time of requests goes.
 

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: console
+# runs: beside
 
 # The overview of the console in a browser.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: console
+# runs: beside
+#
 # Stored profiles in the console: the list, one profile in all formats, changes,
 # and which clients may make them.
 

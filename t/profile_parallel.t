@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stages capture
+# runs: quiet
 
 # Waits that overlap: subrequests of Lua, of SSI, of njs and of a mirror, sockets and
 # timers of light threads, ngx.fetch().  Upstreams and timers wait for known times.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: core
+# runs: beside
 
 # A control character makes the value of a parameter a wrong value, wherever the
 # character is.  The error names the parameter, the whole value and

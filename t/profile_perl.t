@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: scripts
+#
 # Captured requests that Perl code in nginx serves: the stage has the name of
 # the function of the location, a sleep of the handler is a gap, and samples
 # have the line of the statement that ran.

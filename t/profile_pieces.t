@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: reply console
+# runs: beside
+#
 # Long responses of the module are sent in pieces, so other events do not wait
 # for them: a profile instead of the response, a stored profile, metrics.  Over
 # HTTP/1.1 and HTTP/2, with and without TLS; to clients that read slowly, leave,

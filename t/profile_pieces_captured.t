@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: reply
+# runs: beside
+#
 # Long responses of the module while their own requests are captured: recorded,
 # kept, captured with all requests of an endpoint or with the workers.  The
 # capture must not hold up the rest of the response.  Over HTTP/1.1 and HTTP/2;

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: formats
+# runs: beside
+#
 # The format of pprof: its content; "go tool pprof" reads it from a file and
 # from nginx, and sends no other request to nginx.
 

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop
+#
 # Servers of stream {} and mail {} in the worker that serves http {}: their
 # connections work while requests and workers are captured, profiles of requests
 # have none of their code, and requests are not charged for their CPU time.

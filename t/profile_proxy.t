@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: stages
+#
 # Captured requests with upstreams: connections that are kept for other
 # requests, responses in pieces, caches.  Meanwhile other clients use the same
 # upstreams, and keep the worker busy with regular expressions.

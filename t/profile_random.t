@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request
+# runs: beside
+#
 # Triggers with random parts: each request has an answer, which is a profile, an
 # error that names the wrong part, or the response itself.  The application
 # never sees a trigger.  The inputs are the same in each run.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: reply
+# runs: beside
 
 # Recorded responses are those that are not recorded, byte for byte, but for
 # the headers that name the profile; and the profile is in the store.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: reply
+# runs: beside
 
 # Responses of other modules, recorded: caches, subrequests, mirrors, threads,
 # Lua, FastCGI, without a master.

@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: reply
 
 # The profile of a recorded response has all time of the request, with the time
 # of sending, and no time of other requests.  HTTP/2; more captures than slots;

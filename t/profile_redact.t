@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core
+# runs: beside
+#
 # Values of arguments are hidden in profiles, in the store, in the console and in
 # the log, if their names say that they are secret or are in profile_redact.
 # Nothing else changes.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request stages
+# runs: beside
+#
 # Captured requests that pass through several locations: error_page,
 # X-Accel-Redirect, named locations, try_files, index, rewrite.  The profile has
 # the work in all locations, and no work for other clients, which keep the

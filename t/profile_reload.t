@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: main
+# runs: beside
 
 # Captures beside load while nginx is reloaded, and while a worker is killed.
 

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: main
+# runs: beside
 
 # An upgrade by reload: nginx loads another file of the module while the first
 # one is loaded, and requests with both are served.

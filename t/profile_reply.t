@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: reply
+# runs: beside
+#
 # The reply that replaces a response: its status and its headers.  It has no
 # part of the original response.
 

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stages
+# runs: quiet
 
 # Waits for the address of a name: of an upstream, of a script's sockets, of
 # ngx.fetch().  The name server answers late, or that there is no such name, or

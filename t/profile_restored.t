@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop main
+# runs: beside
 
 # Whatever is replaced in nginx and in the worker while requests are captured is
 # put back after the last one: a module of the test reads it all.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: roles
+# runs: beside
+#
 # Names of static functions by their roles and source files: in a stripped nginx
 # all functions are asked for, and each name is compared with the symbol that was
 # stripped.

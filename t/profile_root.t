@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: views console
+# runs: beside
+#
 # The part of a stored profile below one box of its flamegraph: "root" in the
 # URL of a stored profile, and what a browser loads when a user zooms in.  The
 # profile has far more boxes than its picture shows.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core request
+# runs: beside
+#
 # Profiles are named by the method and the path that the client sent, and not by
 # those to which nginx changes them: titles, names of files, the list of
 # running captures, the bar.  Secrets in arguments are in none of them.

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers
+#
 # Captures of workers: sums against the CPU time of the processes, which
 # workers, formats, wrong parameters, and captures at the same time.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers
+# runs: beside
+#
 # Captures of workers that are killed, exit or are busy, and captures whose
 # client disconnects.  Each capture has an answer that names the missing
 # workers, and no signal, timer or file remains.  TEST_NGINX_ROUNDS is the

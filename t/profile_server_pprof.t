@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers formats
+# runs: beside
+#
 # Go's paths: its tool against a server under load, as a report and as pages,
 # several at once and beside a captured request; the requests that collectors
 # make; symbols; the errors that these clients show.

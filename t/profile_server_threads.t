@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers capture
+#
 # The threads of a pool in a profile of the workers. nginx blocks all signals in
 # these threads except for those of faults.  The profile has their CPU time and
 # their stacks nevertheless.

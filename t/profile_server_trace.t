@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers
+# runs: beside
+#
 # Labels of traces, from the header "traceparent": in captures of workers with
 # the parameter labels=trace, in captures of endpoints, and in profiles of
 # single requests.  Other profiles have no such labels.

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: capture
+#
 # Captured requests that are shorter than a sampling period.  One such request
 # is shown although no sample may hit it, and all of them together are sampled
 # in proportion to their length.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: main
+# runs: beside
+#
 # Reloads with more workers than before, while the master has few descriptors
 # left: the master continues to serve, and nginx gets the descriptors first.
 # After reloads that remove the module and add it again, no descriptor remains.

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: capture
+#
 # Signals that look like those of the profiler's timers, a million of them,
 # sent by another process of the worker's user during captures of all modes:
 # they are counted, and profiles are as without them.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: main
+# runs: beside
 
 # Reloads with "master_process off".  The process gets another configuration
 # in the middle of a capture.  nginx does not accept connections then, since it

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: metrics
+# runs: beside
+#
 # Metrics with "master_process off".  The process keeps its counters when it
 # gets another configuration, and requests on open connections count as their
 # own configuration says: with more places, with fewer, without metrics, and

@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: capture
 
 # Whose blocking calls end early with EINTR, by feature.  Only wall time of a
 # worker or of the own request does that; the reference and the pages about wall

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop
+# runs: beside
+#
 # Captured requests over TLS, and to upstreams over TLS, while other clients
 # keep the worker busy with regular expressions.
 

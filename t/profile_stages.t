@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stages
 
 # Stages beyond phases and filters: callbacks of an upstream, the log phase, and
 # what a request was redirected to.

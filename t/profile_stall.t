@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: keep
 
 # profile_stall_threshold: what keeps a worker from everything else is logged,
 # with what it ran, and not more often than once in a second.

@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: keep loop
 
 # $profile_stall_time while other clients keep the worker busy, compared with a
 # measurement without the module: a library that is preloaded into nginx reads

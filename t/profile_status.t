@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: console workers
+# runs: beside
+#
 # The status of all workers, from any of them: what they count and capture; a
 # worker that does not answer; a worker that has died.
 

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store
+# runs: beside
 
 # The clock of the day was a day ahead when nginx was started, and is set right.
 # The store looks for files and removes unused profiles as before.

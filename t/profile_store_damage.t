@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store archive
+# runs: beside
 
 # Files of the store with every kind of damage.  A damaged profile is reported
 # as damaged and removed; the worker lives, and other profiles are as before.

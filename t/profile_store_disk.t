@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store
+# runs: beside
 
 # The store on a disk: its limit to the byte, which profiles are removed, what
 # nginx finds after a restart, and a disk that fails.

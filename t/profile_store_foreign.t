@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store
+# runs: beside
 
 # Objects in the directory of the store that have the names of profiles, and
 # that cannot be read or removed.  The store looks for files every ten seconds.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store
+# runs: beside
 
 # A store on a full disk: full of profiles, which new profiles replace, and full
 # of other files.  Requests are served as usual.  The disk is a small tmpfs, so

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store
+# runs: beside
 
 # Four workers store profiles while they are reloaded and killed, in memory and
 # on a disk.  A profile that a response has announced remains, and is complete.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store keep
+# runs: beside
 
 # profile_keep and a store in which no profile fits: all are counted, and the
 # log gets at most one line a second.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: store archive
+# runs: beside
 
 # Files of the store that another version of the module has written stay in the
 # directory, since that version may use the directory as well.  A time in the

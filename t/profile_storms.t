@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: capture stacks
 
 # Requests with very many stages, turns, or names: functions have their samples
 # and their shares, the heaviest names are shown, and what is merged is counted.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request
+# runs: beside
+#
 # The trigger never gets to an upstream, a cache key, a subrequest or code of
 # the application; what the client sent beside it gets there unchanged.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers
+# runs: quiet
+#
 # Captures of a worker that runs one event for long: a loop that does not end,
 # or a system call that waits.  Another worker is asked.  The test ends the
 # loops, by a file.

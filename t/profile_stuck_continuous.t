@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: continuous
+# runs: quiet
+#
 # The continuous profile while a worker runs one event for long: a loop in Lua, a
 # loop in C, or a call that waits.  Ranges have the slices of this worker while it
 # loops, and count no time twice.  The truth is the kernel's clock of the worker.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: stages
+# runs: beside
+#
 # Captured requests with subrequests: SSI, auth_request, mirror, addition,
 # slice.  The profile has the work of their subrequests, and no work of
 # subrequests for other clients, which keep the worker busy.

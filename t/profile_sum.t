@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop
+#
 # Requests whose turns and waits are not $request_time are counted.  A library
 # sets the clock of the day while a request waits, so nginx's own time of this
 # request is wrong by a known time, and the sums are right.

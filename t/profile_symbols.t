@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: names symbolizer
+# runs: beside
+#
 # A stripped module and its separate debug file, as a package of debug symbols
 # installs it: offsets without it; with it names, files, lines, and functions
 # that were inlined, in what viewers and pprof read.  Nothing is restarted.

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: names
+# runs: beside
+#
 # Stacks that end in a system call have the call as their innermost frame, in
 # both modes of time, in all formats, and in stored and merged profiles.
 

@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: loop
+#
 # Captured requests whose files are read by the threads of a pool.  The
 # completion of a read is an event of the whole worker, but the code that it
 # resumes belongs to one request.  The profile has the work on the data that was

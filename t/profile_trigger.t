@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request
+# runs: beside
+#
 # The trigger in the query: which arguments are a trigger, what they may
 # contain, and which location decides.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: request
+# runs: beside
+#
 # The trigger in a header: what it may say, and that it is taken out of the
 # headers, and put back where it is not permitted, without a trace.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: core request
+# runs: beside
+#
 # The name of the trigger is found wherever an argument has it, and nowhere
 # else: names that repeat themselves, of one letter and of hundreds, in queries
 # made of their pieces.  The queries are the same in each run.

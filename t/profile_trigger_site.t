@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: request
+# runs: beside
 
 # Triggers in requests that a page of another site makes an operator's browser
 # send: they have no effect, unless the browser opens a link in its own tab.

@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: turns
 
 # The turn log: what each worker ran, who delayed whom, and what it ran when it
 # died.  Handlers in Lua note by themselves when they ran.

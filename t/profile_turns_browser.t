@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: turns
 
 # The page of the turn log in a browser: load with known delays is where it was.
 #

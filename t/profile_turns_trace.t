@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: turns
 
 # The turn log as a trace, read by the engine of Chromium's DevTools and by
 # speedscope: all runs and all turns of requests are there, with their times.

@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: unwind names
+# runs: beside
 
 # Libraries that a request loads and unloads with LuaJIT's FFI: nothing reads
 # what is not mapped any more, and functions have the names of the library that

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: main
+# runs: beside
+#
 # Upgrades under load, from earlier commits of this repository to this one, with
 # one store and the same zones: by a new master (USR2), and back, and by a
 # reload, where the master has both modules in its memory for a moment.  No

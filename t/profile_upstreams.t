@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: stages
+# runs: beside
 
 # Upstreams whose filters are called with something else than the request:
 # memcached and gRPC.  Their callbacks are stages, and their responses remain

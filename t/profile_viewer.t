@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: console viewer
+# runs: beside
+#
 # The files of the viewer: which are served, with which headers, and that
 # there is no way to others.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers stages
+# runs: quiet
+#
 # The wall time of idle workers shows what their requests wait for, by location
 # and cause, if requests are accounted.
 

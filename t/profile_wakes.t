@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop stages
+# runs: quiet
 
 # Requests that are woken by an event without a connection, a timer or a pointer
 # of the request: a semaphore that other code posts, a thread of a pool, the queue of

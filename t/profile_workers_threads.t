@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: workers capture
+# runs: beside
+#
 # Threads begin and end during a capture of workers.  The memory with which they
 # were sampled is unmapped while the capture runs.
 

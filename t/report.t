@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: bench
+# runs: beside
 
 # bench/report.pl: what it makes of the output of benchmarks, of programs that
 # are not installed, and of a benchmark that fails.  The benchmarks are scripts

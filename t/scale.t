@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: bench
+#
 # A short form of bench/scale.pl.  Times depend on the machine, sizes do not.
 
 use strict;

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools
+# runs: beside
+#
 # Code that runs in signal handlers calls nothing that is not known to be safe
 # there, and the checker that says so sees what it should.
 

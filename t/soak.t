@@ -2,6 +2,8 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: bench
+#
 # A short form of bench/soak.pl: captures of all scopes and modes beside load,
 # reloads, killed workers and aborted clients.
 

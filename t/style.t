@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools
+# runs: beside
+#
 # tools/check-style reports each kind of deviation from nginx's style.  "make
 # lint" runs it over the sources.
 

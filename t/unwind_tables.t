@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: unwind
+# runs: beside
+#
 # The unwind tables of real libraries, hand-written code included, against
 # readelf's view of the same unwind entries.
 

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools docs
+# runs: beside
+#
 # tools/check-words reports words without a subject in comments and documents,
 # and only there.  "make lint" runs it over the sources.
 

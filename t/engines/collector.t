@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools
+# runs: beside
+#
 # "make engines": the OpenTelemetry Collector receives what "nginx-profile push"
 # sends, and sends it on.  What it sends on is what the module holds.  ENGINES is
 # the directory of the Collector.

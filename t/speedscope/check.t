@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: formats
+# runs: beside
+#
 # The recorded speedscope file is what the viewer expects, and check.mjs, which
 # says so, notices when it is not.
 

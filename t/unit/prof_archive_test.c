@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: archive
+ * runs: beside
+ *
  * Archives: reading returns the written profile, and fails for a damaged
  * archive.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: unwind
+ * runs: beside
+ *
  * Compares the walk with glibc's backtrace(), which unwinds with libgcc.
  * Signal handlers take both of the same stacks and compare them frame by
  * frame.  They interrupt a mixture of code at random times.  They also

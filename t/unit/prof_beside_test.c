@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: capture
+ * runs: beside
+ *
  * Waits that overlap: the gaps of a timeline become the critical waits, with
  * the others beside them, and their sum stays.
  */

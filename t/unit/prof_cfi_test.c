@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: unwind
+ * runs: beside
+ *
  * Unwind entries to rows: rules that a row can and cannot express, objects
  * without a sorted table of entries, and damaged data.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: context
+ * runs: beside
+ *
  * The context of the process and of its thread, without nginx; also without
  * descriptors, and in a child.  t/profile_context.t reads it from another
  * process.

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: formats views
+ * runs: beside
+ *
  * Differences of two profiles.
  */
 

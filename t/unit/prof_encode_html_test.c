@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: formats assets
+ * runs: beside
+ *
  * t/profile_browser.t opens such pages in a browser.
  */
 

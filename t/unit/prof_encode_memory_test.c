@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: formats
+ * runs: beside
+ *
  * Allocations, labels and inlined functions in all formats.
  */
 

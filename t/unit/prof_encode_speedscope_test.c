@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: formats
+ * runs: beside
+ *
  * t/speedscope/check.mjs reads such files with the viewer itself.  This test
  * only needs jansson.
  */

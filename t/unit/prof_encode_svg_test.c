@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: formats
+ * runs: beside
+ *
  * t/profile_browser.t opens such documents in a browser.
  */
 

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: scripts
+ * runs: beside
+ *
  * Stacks that engines take of their known scripts.
  */
 

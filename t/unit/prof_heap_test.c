@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: heap
+ * runs: beside
+ *
  * Heaps: counts and bytes by stack, of turns and of the process, exact and
  * sampled; frees by other threads and requests; full memory.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: heap
+ * runs: beside
+ *
  * The data of hooks for threads: one entry per thread, also if many threads
  * start and end, and the behavior for a thread without an entry.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: names symbolizer
+ * runs: beside
+ *
  * Names from the helper process for a stripped object: symbols of
  * .gnu_debugdata, and the debug file that .gnu_debuglink names.  Also helpers
  * that fail: lost names are counted, and the profile comes in time.

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: heap
+ * runs: beside
+ *
  * Hooks beside threads that load and unload objects: one load that stops in
  * the middle of the object's relocations, and many loads that do not stop.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: heap
+ * runs: beside
+ *
  * Hooks: which imports are hooked, and that all words are restored afterwards,
  * also with threads that allocate and with objects that are loaded and
  * unloaded meanwhile.

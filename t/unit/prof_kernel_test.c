@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: kernel
+ * runs: beside
+ *
  * Stacks of the kernel: the list of its functions, the ring, the process that
  * opens events, and samples of code that makes system calls.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: unwind
+ * runs: beside
+ *
  * aarch64: an interrupted leaf without an unwind entry, whose return address
  * is in the link register; and a large frame, whose registers are saved at its
  * end.

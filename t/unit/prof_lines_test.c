@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: symbolizer names
+ * runs: beside
+ *
  * Files, lines and inlined functions of objects that the test compiles.
  */
 

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: scripts
+ * runs: beside
+ *
  * Stacks of LuaJIT, with the library that is installed.  Each function of the
  * scripts below is on a line of its own, and is called from one line only, so
  * a stack is known from its innermost line.  The stack is taken after each

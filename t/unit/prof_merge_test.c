@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: profile
+ * runs: beside
+ *
  * Merged profiles: nothing is lost, and equal parts become one.
  */
 

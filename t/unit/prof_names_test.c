@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: names
+ * runs: beside
+ *
  * The cache of names: hits, replacements, and the bound.  In shared memory:
  * names of one process in another one, a process that is killed while it
  * writes, and memory with any content.

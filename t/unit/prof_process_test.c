@@ -2,6 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: capture
+ *
  * Captures of all threads: sums against the clocks, threads that start, end
  * and block signals, concurrent captures of different frequencies, and
  * restored state.

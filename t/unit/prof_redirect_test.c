@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: heap
+ * runs: beside
+ *
  * Redirects of one object's calls: this program's own.
  */
 

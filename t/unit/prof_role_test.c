@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: names
+ * runs: beside
+ *
  * Names by roles: only for the functions of the right object.
  */
 

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: unwind
+ * runs: beside
+ *
  * Scans of the stack for the callers of code without unwind information.
  */
 

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: scripts
+ * runs: beside
+ *
  * Names of functions of scripts: keys of places, and what profiles and formats
  * show of them.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: views
+ * runs: beside
+ *
  * The source of each name in all formats; inferred names, which look different
  * and join no two functions.
  *

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: base
+ * runs: beside
+ *
  * Spare mappings: which are used again, and which are given back.
  */
 

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: profile
+ * runs: beside
+ *
  * Light loads in many slices: short runs that have samples in some slices only
  * are divided as the code has run, and the sum stays exact.
  */

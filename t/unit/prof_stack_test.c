@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: stacks
+ * runs: beside
+ *
  * Code that runs on another stack than the thread's, as coroutines do.  The
  * walk stops at the end of that stack, where no memory is mapped.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: names
+ * runs: beside
+ *
  * Names from a shared object that the test compiles, and from damaged copies
  * of it.
  */

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: names
+ * runs: beside
+ *
  * System calls: from bytes of code, and in profiles of the C library's code.
  */
 

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: base
+ * runs: beside
+ *
  * Traces: valid and invalid headers, and the labels of a capture's samples.
  */
 

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: stacks
+ * runs: beside
+ *
  * The call tree, the entries of a timeline and the sample ring: their content,
  * and their behavior when their memory is full.
  */

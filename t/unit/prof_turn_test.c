@@ -2,6 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: capture
+ *
  * Captures and turns with the real timer: sums, nesting, restored state, and
  * that the signal handler does not allocate.
  */

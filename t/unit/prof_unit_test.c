@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: names
+ * runs: beside
+ *
  * Source files of functions without a symbol: of a program for which the rules
  * hold, all of them and no wrong one; of programs for which the rules do not
  * hold, none.  Also damaged programs.

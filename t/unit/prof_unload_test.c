@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: unwind
+ * runs: beside
+ *
  * Objects that are loaded and unloaded: addresses have the names of the object
  * that was there, and no unmapped memory is read.
  *

@@ -1,6 +1,9 @@
 
 /*
  * Copyright (C) The ngx_http_profile_module authors
+ *
+ * rooms: views
+ * runs: beside
  */
 
 

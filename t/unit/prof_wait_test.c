@@ -2,6 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: capture
+ *
  * Code that blocks in system calls while it is sampled: few of its calls are
  * interrupted, and the profile has the time that they took.
  */

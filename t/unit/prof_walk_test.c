@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: unwind
+ * runs: beside
+ *
  * Walks from signal handlers through frames with each way to find the CFA, to
  * every end.
  */

@@ -2,6 +2,8 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: capture
+ *
  * Samples that a watch took in the past.  The test makes the samples, with a
  * clock of its own.
  */
