@@ -23,7 +23,8 @@ NGINX_SRC ?= /usr/share/nginx/src
 NGINX ?= $(or $(TEST_NGINX_BINARY),$(shell                                    \
                PATH=$$PATH:/usr/sbin:/usr/local/sbin command -v nginx))
 
-# tests to run: T=t/profile.t
+# tests to run: T=t/profile.t, or those of rooms: ROOM=loop, or CHANGED=1, those
+# of what differs from the branch "main"
 T ?= t $(BUILD)/t
 
 # installs missing packages; DEPS=: disables this
@@ -237,17 +238,8 @@ PROVE_ENV = TEST_NGINX_BINARY=$(NGINX) TEST_NGINX_MODULE=$(SO)              \
             $(addprefix TEST_NGINX_HTTP3=,                                    \
               $(patsubst %/nginx,%,$(wildcard $(HTTP3)/objs/nginx)))
 
-# The long files whose results do not depend on the load of the machine.  They
-# run at the same time; the other files run alone.
-BESIDE = bar_browser browser console_browser console_protocols                \
-         continuous_browser exit fault metrics_grafana njs_builtin order      \
-         order_http overview_browser reload server_failures shortage          \
-         store_disk store_kill store_zone
-
 # a failed file runs once more; $(1).state stores the failed files
-run_tests = BESIDE="$(BESIDE:%=t/profile_%.t) t/fuzz.t t/make_debug.t          \
-                    $(BUILD)/t/prof_symbol.t"                                 \
-            tools/run-tests $(BUILD)/$(1).state $(PROVE) $(PROVE_FLAGS) --
+run_tests = tools/run-tests $(BUILD)/$(1).state $(PROVE) $(PROVE_FLAGS) --
 
 units: $(UNITS)
 	@rm -f $(filter-out $(UNITS),$(wildcard $(BUILD)/t/*.t))
@@ -257,13 +249,31 @@ unit:	## run the unit tests of the core, without nginx
 	@$(SUB) units
 	$(PROVE) $(PROVE_FLAGS) $(BUILD)/t
 
-test:	## run all tests, or the tests in T
+# only the unit tests of T are built; a browser opens what one of them writes
+UNITS_OF_T = $(if $(filter t $(BUILD)/t,$(T)),units,                         \
+               $(sort $(filter $(BUILD)/t/%,$(abspath $(wildcard $(T)) $(T)))   \
+                      $(if $(filter %/profile_names_browser.t,              \
+                             $(wildcard $(T))),$(BUILD)/t/prof_source.t)))
+
+ifneq ($(ROOM)$(CHANGED),)
+
+test:
+	@tests=$$(tools/list-tests $(BUILD)/t $(ROOM) $(CHANGED:%=--changed)) \
+	    && if [ -n "$$tests" ]; then                                      \
+	           $(MAKE) --no-print-directory test ROOM= CHANGED= T="$$(echo $$tests)"; \
+	       else echo "nothing to test has changed"; fi
+
+else
+
+test:	## run all tests, or those in T, of ROOM=loop, or of what is CHANGED=1
 	@$(DEPS) test
-	@$(SUB) module units tools
+	@$(SUB) module tools $(UNITS_OF_T)
 	@$(SUB) $(NODE_MODULES)                                               \
 	    || echo "no speedscope or browser to check profiles with"
 	@$(if $(and $(HTTP3),$(filter t t/profile_h3%,$(T))),$(SUB) http3)
 	@TEST_NGINX_INSTALLED=1 $(SUB) prove
+
+endif
 
 # an nginx with HTTP/3; without it the tests of HTTP/3 are skipped
 http3:
@@ -437,6 +447,7 @@ lint:	## check style, layers and signal handlers; run cppcheck on the core
 	@tools/check-style
 	@tools/check-layers
 	@tools/check-words
+	@tools/list-tests --check
 	@$(SUB) core
 	@tools/check-signal-safe $(SIGNAL_OBJS)
 	@cppcheck -q --error-exitcode=1 -j $(JOBS) -I shared                  \

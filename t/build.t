@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools
+# runs: beside
+#
 # Builds: what make says when something is missing or was interrupted, and
 # nginx's own configure with options that read the "config" script in their way.
 
@@ -32,11 +35,18 @@ like($out, qr/install the package nginx-dev/, 'make names the missing package');
 
 # a linker that ends in the middle of its work
 
-my @module = ("BUILD=$dir/build", 'CFLAGS=-O0', "NGINX_SRC=$SOURCES", 'module');
+my @module = ("BUILD=$dir/build", "NGINX_SRC=$SOURCES", 'module');
 my $objs = "$dir/build/nginx/objs";
 my $so = "$objs/ngx_http_profile_module.so";
 
-# compiled once; then the link is repeated
+# what "make test" has compiled is not compiled again; the link is repeated
+
+my $built = dirname($ENV{TEST_NGINX_MODULE} || "$ROOT/build/module");
+
+mkdir "$dir/build";
+system('cp', '-a', $_, "$dir/build/")
+    for grep { -e } map { "$built/$_" } qw{ nginx nginx.args core core.args
+        core.list gen libprof.a ngx_http_profile_symbolizer };
 
 ($status, $out) = make(@module);
 is($status, 0, 'the module is built') or diag($out);

@@ -2,6 +2,9 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: tools t
+# runs: beside
+#
 # tools/run-tests: a file that fails twice fails the run, a file that passes
 # when it is run again is named, a run with too many of these fails, and so does
 # a run with a skip that is not allowed.
@@ -141,22 +144,18 @@ isnt($status, 0, 'a run of no file has failed');
 
 # each waits until the other has begun
 
-SKIP: {
-    skip 'one processor', 3 if `nproc` < 2;
-
-    run(qw/ first:meets first:meets green /);
-    is($status, 0, 'files of BESIDE that wait for each other pass');
-    is($runs, '1 1 1', 'files of BESIDE that wait for each other run once');
-    like($out, qr/^Files=3, Tests=6, .*\nResult: PASS\n\z/m,
-         'the summary counts the files of BESIDE');
-}
+run(qw/ first:meets first:meets green /);
+is($status, 0, 'files beside others that wait for each other pass');
+is($runs, '1 1 1', 'files beside others that wait for each other run once');
+like($out, qr/^Files=3, Tests=6, .*\nResult: PASS\n\z/m,
+     'the summary counts the files of both groups');
 
 run(qw/ green first:red /);
-isnt($status, 0, 'a red file of BESIDE fails the run');
-is($runs, '1 2', 'a red file of BESIDE is run twice');
+isnt($status, 0, 'a red file beside others fails the run');
+is($runs, '1 2', 'a red file beside others is run twice');
 
 run(qw/ first:green red /);
-isnt($status, 0, 'a red file that is not in BESIDE fails the run');
+isnt($status, 0, 'a red file that runs alone fails the run');
 
 done_testing();
 
@@ -176,12 +175,12 @@ sub allow {
 }
 
 
-# makes these files, and runs them; BESIDE has those that begin with "first:"
+# makes these files, and runs them; "first:" marks one that runs beside others
 sub run {
     my (@names) = @_;
 
     my $dir = tempdir('run-tests-XXXXXXXXXX', TMPDIR => 1, CLEANUP => 1);
-    my (@files, @first);
+    my @files;
 
     for my $name (@names) {
         my $first = $name =~ s/^first://;
@@ -189,16 +188,15 @@ sub run {
         push @files, sprintf('%s/%d-%s.t', $dir, scalar @files, $name);
 
         open my $f, '>', $files[-1] or die "$files[-1]: $!\n";
+        print $f "# runs: beside\n" if $first;
         print $f $head, $name eq 'skipped' ? 'print "1..0 # SKIP on purpose\n";'
                                : "print qq{1..2\nok 1\n}; $body{$name}\n";
         close $f;
-
-        push @first, $files[-1] if $first;
     }
 
     @files = "$dir/none.t" unless @files;
 
-    $out = `cd $dir; BESIDE='@first' $run_tests state prove -- @files 2> stderr`;
+    $out = `cd $dir; $run_tests state prove -- @files 2> stderr`;
     $status = $?;
     $runs = join(' ', map { -s "$_.runs" || 0 } @files);
 
