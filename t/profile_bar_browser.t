@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: bar
-# runs: beside
+# runs: first
 #
 # The Performance Bar in a browser.  Its buttons lead to a flamegraph of the
 # page's request, for pages with any content security policy.  It can be used
@@ -12,24 +12,19 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
-use JSON::PP qw/ decode_json /;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
-my $root = dirname(abs_path(__FILE__));
 
 my $t = ProfileTest->new()->has(qw/ gzip proxy ssi ssl v2 /)
-    ->has_program(qw/ node openssl /);
+    ->has_program(qw/ openssl /);
 
-$t->skip_all("run \"npm ci\" in $root/browser first")
-    unless -d "$root/browser/node_modules/axe-core";
-$t->skip_all('no chromium')
-    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+has_browser($t);
 
 $t->conf(<<'EOF');
 types {
@@ -138,6 +133,7 @@ $t->write_file('scripts.html', "$head</head><body>$main</main><script>"
     . '</script></body></html>');
 
 $t->run();
+share_browser($t);
 
 my $http = 'http://127.0.0.1:' . port(8080);
 my $https = 'https://127.0.0.1:' . port(8081);
@@ -312,14 +308,7 @@ is($s->{bars}, 1, 'a page with frames has one bar');
 sub browser {
     my ($scenario, @urls) = @_;
 
-    my ($status, $out) = $t->command('node', "$root/browser/bar.mjs",
-                                     $scenario, @urls);
-
-    is($status, 0, "$scenario in a browser") or diag($out);
-
-    my ($json) = ($out // '') =~ /^(\{.*\})$/m;
-
-    return $json ? decode_json($json) : {};
+    return in_browser($t, $scenario, 'bar', $scenario, @urls);
 }
 
 

@@ -12,24 +12,18 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
-use JSON::PP qw/ decode_json /;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
-my $root = dirname(abs_path(__FILE__));
-my $viewer = "$root/speedscope/node_modules/speedscope/dist/release";
 
-my $t = ProfileTest->new()->has(qw/ gzip /)->has_program(qw/ node /);
+my $t = ProfileTest->new()->has(qw/ gzip /);
 
-$t->skip_all("run \"npm ci\" in $root/browser first")
-    unless -d "$root/browser/node_modules";
-$t->skip_all('no chromium')
-    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+has_browser($t);
 
 $t->conf(<<'EOF');
 gzip on;
@@ -56,17 +50,10 @@ EOF
 
 $t->write_file('large.txt', join('', map { "line $_ of many\n" } 1 .. 300000));
 
-mkdir $t->testdir() . '/viewer';
-
-for my $path (glob("$viewer/*")) {
-    next if $path =~ /wasm|perf-vertx/;
-
-    open my $f, '<:raw', $path or die "$path: $!\n";
-    local $/;
-    $t->write_file('viewer/' . ($path =~ s{.*/}{}r), <$f>);
-}
+my $viewer = copy_viewer($t);
 
 $t->run();
+share_browser($t);
 
 my $base = 'http://127.0.0.1:' . port(8080);
 my $args = 'q=%22%3Cb%3E&performance_bar=flamegraph&profile_frequency=5000';
@@ -148,7 +135,7 @@ for my $format (qw/ svg html /) {
 # speedscope
 
 SKIP: {
-    skip('no speedscope', 4) unless -d $viewer;
+    skip('no speedscope', 4) unless $viewer;
 
     $s = browser('viewer', "$base/viewer/index.html#profileURL="
                            . "/large.txt%3Fperformance_bar%3Dflamegraph");
@@ -168,14 +155,7 @@ sub browser {
     my ($scenario, $url) = @_;
 
     my $shot = $t->testdir() . "/$scenario";
-    my ($status, $out) = $t->command('node', "$root/browser/check.mjs",
-                                     $scenario, $url, $shot);
-
-    is($status, 0, "$scenario in a browser") or diag($out);
-
-    my ($json) = ($out // '') =~ /^(\{.*\})$/m;
-
-    return $json ? decode_json($json) : {};
+    return in_browser($t, $scenario, 'check', $scenario, $url, $shot);
 }
 
 

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: console
-# runs: beside
+# runs: first
 #
 # The console in a browser: from a page to its flamegraph, by the list and the
 # page of a profile; deletion; two users at the same time; pages of other sites.
@@ -11,37 +11,19 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
-use JSON::PP qw/ decode_json /;
+use JSON::PP;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
-my $root = dirname(abs_path(__FILE__));
-my $viewer = "$root/speedscope/node_modules/speedscope/dist/release";
+my $t = ProfileTest->new();
 
-my $t = ProfileTest->new()->has_program(qw/ node /);
-
-$t->skip_all("run \"npm ci\" in $root/browser first")
-    unless -d "$root/browser/node_modules/axe-core";
-$t->skip_all("run \"npm ci\" in $root/speedscope first") unless -d $viewer;
-$t->skip_all('no chromium')
-    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
-
-# the workers may not get at the files where they are
-
-mkdir $t->testdir() . '/viewer';
-
-for my $path (glob("$viewer/*")) {
-    next if $path =~ /wasm|perf-vertx/;
-
-    open my $f, '<:raw', $path or die "$path: $!\n";
-    local $/;
-    $t->write_file('viewer/' . ($path =~ s{.*/}{}r), <$f>);
-}
+has_browser($t);
+copy_viewer($t) or $t->skip_all('run "npm ci" in t/speedscope first');
 
 $t->conf(<<'EOF', workers => 2);
 types {
@@ -94,6 +76,7 @@ $t->write_file('page.html', '<!DOCTYPE html><title>A page</title>'
                             . '<p>text</p>' x 100000);
 $t->write_file('index.html', '<!DOCTYPE html><title>Another site</title>');
 $t->run();
+share_browser($t);
 
 my $s = browser('walk', 8080);
 
@@ -295,18 +278,8 @@ cmp_ok($s->{boxes}, '>', 5, 'the page shows the flamegraph by itself');
 sub browser {
     my ($scenario, $port, @more) = @_;
 
-    my ($status, $out) = $t->command('node', "$root/browser/console.mjs",
-                                     $scenario,
-                                     'http://127.0.0.1:' . port($port), @more);
-
-    is($status, 0, "$scenario in a browser") or diag($out);
-
-    my ($json) = ($out // '') =~ /^(\{.*\})$/m;
-    my $seen = $json ? decode_json($json) : {};
-
-    is($seen->{failed}, undef, "$scenario to its end");
-
-    return $seen;
+    return in_browser($t, $scenario, 'console', $scenario,
+                      'http://127.0.0.1:' . port($port), @more);
 }
 
 

@@ -14,9 +14,7 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
-use JSON::PP qw/ decode_json /;
 use List::Util qw/ max min /;
 use Test::More;
 use Time::HiRes qw/ time /;
@@ -24,14 +22,11 @@ use Time::HiRes qw/ time /;
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
-my $root = dirname(abs_path(__FILE__));
-my $t = ProfileTest->new()->has(qw/ gzip /)->has_program(qw/ node /);
+my $t = ProfileTest->new()->has(qw/ gzip /);
 
-$t->skip_all("run \"npm ci\" in $root/browser first")
-    unless -d "$root/browser/node_modules/axe-core";
-$t->skip_all('no chromium')
-    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+has_browser($t);
 
 $t->plan(25);
 
@@ -77,17 +72,8 @@ ok(wait_for(sub { time() > $to + 2 * $slice
                               . ($to - $slice))->status() == 200 },
             30), 'the load is in slices');
 
-my ($status, $told) = $t->command('node', "$root/browser/hour.mjs",
-                                  'http://127.0.0.1:' . port(8080),
-                                  $from, $to,
-                                  $ENV{PROFILE_TEST_PICTURES} // ());
-
-is($status, 0, 'the browser') or diag($told);
-
-my ($json) = $told =~ /^(\{.*\})$/m;
-my $s = decode_json($json // '{}');
-
-is($s->{failed}, undef, 'to its end');
+my $s = in_browser($t, 'the range', 'hour', 'http://127.0.0.1:' . port(8080),
+                   $from, $to, $ENV{PROFILE_TEST_PICTURES} // ());
 
 # the load, a slice more at each side: it may begin and end within a slice
 

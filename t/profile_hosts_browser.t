@@ -12,23 +12,18 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
-use JSON::PP qw/ decode_json /;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
-my $root = dirname(abs_path(__FILE__));
 
-my $t = ProfileTest->new()->has_program(qw/ node /);
+my $t = ProfileTest->new();
 
-$t->skip_all("run \"npm ci\" in $root/browser first")
-    unless -d "$root/browser/node_modules/axe-core";
-$t->skip_all('no chromium')
-    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+has_browser($t);
 
 $t->conf(<<'EOF', workers => 2);
 types {
@@ -51,16 +46,8 @@ EOF
 $t->write_file('page.html', '<!DOCTYPE html><html><body>page</body></html>');
 $t->run();
 
-my ($status, $text) = $t->command('node', "$root/browser/hosts.mjs",
-                                  port(8080), 'evil.example', 'localhost',
-                                  '127.0.0.1', 'ops.example');
-
-is($status, 0, 'the browser runs') or diag($text);
-
-my ($json) = ($text // '') =~ /^(\{.*\})$/m;
-my $seen = $json ? decode_json($json) : {};
-
-is($seen->{failed}, undef, 'the browser opens all pages');
+my $seen = in_browser($t, 'all hosts', 'hosts', port(8080), 'evil.example',
+                      'localhost', '127.0.0.1', 'ops.example');
 
 my @answers = qw/ list line page capture order metrics /;
 my $evil = $seen->{'evil.example'};

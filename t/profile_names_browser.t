@@ -14,29 +14,29 @@ use warnings;
 
 use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
-use JSON::PP qw/ decode_json /;
+use JSON::PP;
 use List::Util qw/ sum0 /;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
 my $root = dirname(abs_path(__FILE__));
 my $module = $ENV{TEST_NGINX_MODULE}
              || "$root/../build/ngx_http_profile_module.so";
 my $program = dirname($module) . '/t/prof_source.t';
 
-my $t = ProfileTest->new()->has_program(qw/ node /);
+my $t = ProfileTest->new();
 
-$t->skip_all("run \"npm ci\" in $root/browser first")
-    unless -d "$root/browser/node_modules/axe-core";
-$t->skip_all('no chromium')
-    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+has_browser($t);
 $t->skip_all('run "make units" first') unless -x $program;
 
 my %mark = (stages => 'h', scripts => 'f', kernel => 'y',
             'inferred names' => 'i');
+
+share_browser($t);
 
 for my $format (qw/ html svg /) {
     test_format($format);
@@ -54,13 +54,12 @@ sub test_format {
     my $file = $t->testdir() . "/page.$format";
     $t->write_file("page.$format", $page);
 
-    my ($rc, $out) = $t->command('node', "$root/browser/sorts.mjs",
-                                 "file://$file",
-                                 $ENV{PROFILE_TEST_SHOTS}
-                                 ? "$ENV{PROFILE_TEST_SHOTS}/$format" : ());
-    my $s = eval { decode_json($out) } || { failed => $out };
+    my $s = in_browser($t, $format, 'sorts', "file://$file",
+                       $ENV{PROFILE_TEST_SHOTS}
+                       ? "$ENV{PROFILE_TEST_SHOTS}/$format" : ());
 
-    is($s->{failed}, undef, "$format: the browser went through") or return;
+    return if $s->{failed};
+
     is_deeply($s->{console}, [], "$format: the browser logs no message");
     is_deeply($s->{sorts}, ['stages', 'scripts', 'kernel', 'inferred names'],
               "$format: each category of frames has a switch");

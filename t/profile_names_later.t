@@ -14,7 +14,6 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
 use JSON::PP qw/ decode_json /;
 use Test::More;
@@ -22,6 +21,7 @@ use Test::More;
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 use ProfileTest::Module;
 use ProfileTest::Store;
 
@@ -199,20 +199,12 @@ EOF
 sub test_page {
     my ($profile) = @_;
 
-    my $dir = dirname(abs_path(__FILE__)) . '/browser';
-
     SKIP: {
-        skip('no browser', 1)
-            unless -d "$dir/node_modules/axe-core"
-                   && grep { -x "$_/node" } split(/:/, $ENV{PATH})
-                   and $ENV{CHROMIUM}
-                   || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+        skip(lacks_browser(), 1) if lacks_browser();
 
-        my ($status, $out) = $t->command('node', "$dir/console.mjs", 'names',
+        my $s = in_browser($t, 'page', 'console', 'names',
             'http://127.0.0.1:' . ProfileTest::port(8080), $profile);
-        my $s = eval { decode_json($out) } || { failed => $out };
 
-        is($s->{failed}, undef, 'page: the browser went through');
         ok((grep { /_module\.so\+0x/ } @{$s->{before}}),
            'page: the flamegraph has offsets at first');
         like($s->{said}, qr/^\d+ of \d+ addresses have better names now\./,

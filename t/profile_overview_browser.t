@@ -10,7 +10,6 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
 use JSON::PP qw/ decode_json /;
 use Test::More;
@@ -18,15 +17,12 @@ use Test::More;
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
-my $root = dirname(abs_path(__FILE__));
 
-my $t = ProfileTest->new()->has(qw/ lua rewrite /)->has_program(qw/ node /);
+my $t = ProfileTest->new()->has(qw/ lua rewrite /);
 
-$t->skip_all("run \"npm ci\" in $root/browser first")
-    unless -d "$root/browser/node_modules/axe-core";
-$t->skip_all('no chromium')
-    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+has_browser($t);
 
 $t->plan(21)->conf(<<'EOF', workers => 2);
 profile_endpoint on;
@@ -57,18 +53,11 @@ ok(wait_for(sub {
     $p && $p->{minute}{requests} > 100;
 }), 'the overview has requests');
 
-my ($status, $printed) = $t->command('node', "$root/browser/console.mjs",
-                                     'overview',
-                                     'http://127.0.0.1:' . port(8080));
+my $s = in_browser($t, 'the overview', 'console', 'overview',
+                   'http://127.0.0.1:' . port(8080));
 
 $load->stop();
 
-is($status, 0, 'the browser ends') or diag($printed);
-
-my ($json) = ($printed // '') =~ /^(\{.*\})$/m;
-my $s = decode_json($json || '{}');
-
-is($s->{failed}, undef, 'each step has its result');
 like($s->{groups}[0], qr/^All requests/, 'all requests are first');
 like($s->{groups}[1], qr{^/slow shop}, 'the slow location is next');
 is($s->{parts}[1], 'script timer', 'the cause is below its location');

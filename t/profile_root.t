@@ -12,17 +12,15 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
-use JSON::PP qw/ decode_json /;
 use List::Util qw/ sum0 /;
 use Test::More;
 
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
-my $root = dirname(abs_path(__FILE__));
 my $t = ProfileTest->new()->has(qw/ lua /);
 
 $t->conf(<<'EOF');
@@ -161,11 +159,7 @@ is(range('&root=x')->status(), 400, 'a range refuses another value');
 is(range('&root=1')->status(), 404, 'a range without the box is not found');
 
 SKIP: {
-    skip "run \"npm ci\" in $root/browser first", 1
-        unless -d "$root/browser/node_modules/axe-core";
-    skip 'no chromium', 1
-        unless $ENV{CHROMIUM}
-               || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+    skip lacks_browser(), 1 if lacks_browser();
 
     test_browser();
 }
@@ -256,13 +250,11 @@ sub boxes {
 
 
 sub test_browser {
-    my ($rc, $out) = $t->command('node', "$root/browser/root.mjs",
+    my $s = in_browser($t, 'the part', 'root',
         'http://127.0.0.1:' . port(8080) . "/-/profile/p/$id",
-        $ENV{PROFILE_TEST_SHOTS} ? $ENV{PROFILE_TEST_SHOTS} : ());
+        $ENV{PROFILE_TEST_SHOTS} // ());
 
-    my $s = eval { decode_json($out) } || { failed => $out };
-
-    is($s->{failed}, undef, 'the browser went through') or return;
+    return if $s->{failed};
 
     is($s->{whole}{root}, '', 'the page begins with the whole picture');
     isnt($s->{zoomed}{root}, '', 'zooming in requests a part');

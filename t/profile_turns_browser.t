@@ -11,7 +11,6 @@
 use strict;
 use warnings;
 
-use Cwd qw/ abs_path /;
 use File::Basename qw/ dirname /;
 use JSON::PP qw/ decode_json /;
 use POSIX ();
@@ -21,15 +20,11 @@ use Time::HiRes qw/ time /;
 use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
+use ProfileTest::Browser;
 
-my $root = dirname(abs_path(__FILE__));
-my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /)
-                    ->has_program(qw/ node /);
+my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /);
 
-$t->skip_all("run \"npm ci\" in $root/browser first")
-    unless -d "$root/browser/node_modules/axe-core";
-$t->skip_all('no chromium')
-    unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } split(/:/, $ENV{PATH});
+has_browser($t);
 
 $t->plan(53)->conf(<<'EOC', workers => 1);
 profile_turn_log on;
@@ -91,17 +86,9 @@ my $r = http_post('/-/profile/turns?seconds=60', '',
 is($r->status(), 201, 'the log is stored');
 my $id = decode_json($r->body() || '{}')->{id} // '';
 
-my ($status, $told) = $t->command('node', "$root/browser/turns.mjs",
-                                  'http://127.0.0.1:' . port(8080), $id,
-                                  $profile,
-                                  $ENV{PROFILE_TEST_PICTURES} // ());
+my $s = in_browser($t, 'the log', 'turns', 'http://127.0.0.1:' . port(8080),
+                   $id, $profile, $ENV{PROFILE_TEST_PICTURES} // ());
 
-is($status, 0, 'the browser') or diag($told);
-
-my ($json) = $told =~ /^(\{.*\})$/m;
-my $s = decode_json($json // '{}');
-
-is($s->{failed}, undef, 'to its end');
 is($s->{nav}, 'Event loop', 'the navigation knows the page');
 
 # the longest runs

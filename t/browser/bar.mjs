@@ -13,11 +13,9 @@
  *
  * Prints a JSON object: what went wrong on the way, and what was seen.  It
  * judges nothing, profile_bar_browser.t does.
- *
- * The browser is that of CHROMIUM, or chromium in PATH.
  */
 
-import { launch, readAxe } from './launch.mjs';
+import { finish, launch, readAxe } from './launch.mjs';
 
 
 const SIZE = { width: 1200, height: 700 };
@@ -33,14 +31,7 @@ const out = { console: [], violations: [], elsewhere: [], axe: [] };
 
 const browser = await launch();
 
-try {
-    await scenarios[scenario]();
-
-} finally {
-    await browser.close();
-}
-
-console.log(JSON.stringify(out));
+await finish(browser, out, scenarios[scenario]);
 
 
 async function open(options = {}, which = url) {

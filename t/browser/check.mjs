@@ -11,11 +11,9 @@
  * Prints a JSON object: what went wrong on the way (console messages,
  * violations of the policy, requests to elsewhere) and what was seen.  It
  * judges nothing, profile_browser.t does.
- *
- * The browser is that of CHROMIUM, or chromium in PATH.
  */
 
-import { launch } from './launch.mjs';
+import { finish, launch, watch } from './launch.mjs';
 
 
 const SIZE = { width: 1000, height: 700 };
@@ -29,38 +27,18 @@ const out = { console: [], violations: [], requests: [], elsewhere: [] };
 
 const browser = await launch();
 
-try {
-    await scenarios[scenario]();
-
-} finally {
-    await browser.close();
-}
-
-console.log(JSON.stringify(out));
+await finish(browser, out, scenarios[scenario]);
 
 
 async function open(options = {}, fragment = '') {
     const context = await browser.newContext({ viewport: SIZE, ...options });
     const page = await context.newPage();
-    const origin = new URL(url).origin;
 
-    page.on('console', message => {
-        if (message.type() === 'error' || message.type() === 'warning') {
-            out.console.push(message.text());
-        }
-    });
-
-    page.on('pageerror', error => out.console.push(error.message));
+    watch(page, out, url);
 
     page.on('request', request => {
-        const target = request.url();
-
-        if (!/^(data|blob):/.test(target)) {
-            out.requests.push(target);
-
-            if (new URL(target).origin !== origin) {
-                out.elsewhere.push(target);
-            }
+        if (!/^(data|blob):/.test(request.url())) {
+            out.requests.push(request.url());
         }
     });
 

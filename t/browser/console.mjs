@@ -9,30 +9,18 @@
  * judges nothing, profile_console_browser.t does.
  */
 
-import { launch, readAxe } from './launch.mjs';
+import { accessible, finish, launch, watch } from './launch.mjs';
 
 
 const [scenario, url, other] = process.argv.slice(2);
 const scenarios = { walk, users, lists, gone, foreign, plain, refused,
                     workers, compare, names, overview };
 
-const axe = readAxe();
-
 const out = { console: [], elsewhere: [], axe: {} };
 
 const browser = await launch();
 
-try {
-    await scenarios[scenario]();
-
-} catch (e) {
-    out.failed = e.stack;
-
-} finally {
-    await browser.close();
-}
-
-console.log(JSON.stringify(out));
+await finish(browser, out, scenarios[scenario]);
 
 
 async function open(path, options = {}) {
@@ -43,26 +31,7 @@ async function open(path, options = {}) {
 
     page.setDefaultTimeout(20000);
 
-    page.on('console', message => {
-        if (message.type() === 'error'
-            || (message.type() === 'warning'
-                && !/WebGL|GL Driver/.test(message.text())))
-        {
-            out.console.push(message.text());
-        }
-    });
-
-    page.on('pageerror', error => out.console.push(error.message));
-
-    page.on('request', request => {
-        const target = request.url();
-
-        if (!/^(data|blob):/.test(target)
-            && new URL(target).origin !== new URL(url).origin)
-        {
-            out.elsewhere.push(target);
-        }
-    });
+    watch(page, out, url);
 
     if (path !== null) {
         const response = await page.goto(url + path);
@@ -75,23 +44,8 @@ async function open(path, options = {}) {
 }
 
 
-/* the policy of the page does not stop what the browser itself runs */
-
 async function check(page, name) {
-    const cdp = await page.context().newCDPSession(page);
-
-    await cdp.send('Page.setBypassCSP', { enabled: true });
-    await cdp.send('Runtime.evaluate', { expression: axe });
-
-    const { result } = await cdp.send('Runtime.evaluate', {
-        expression: 'axe.run(document, { iframes: false }).then(r => '
-                    + 'r.violations.map(v => v.id + ": " + v.nodes.map('
-                    + 'n => n.target.join(" ")).join(", ")))',
-        awaitPromise: true, returnByValue: true
-    });
-
-    out.axe[name] = result.value;
-    await cdp.detach();
+    out.axe[name] = await accessible(page);
 }
 
 

@@ -11,7 +11,7 @@
  * profile_hosts_browser.t does.
  */
 
-import { launch } from './launch.mjs';
+import { finish, launch } from './launch.mjs';
 
 
 const [port, ...hosts] = process.argv.slice(2);
@@ -21,7 +21,7 @@ const browser = await launch(
     '--host-resolver-rules=' + hosts.map(host => `MAP ${host} 127.0.0.1`)
                                     .join(','));
 
-try {
+await finish(browser, out, async () => {
     for (const host of hosts) {
         const page = await browser.newPage();
 
@@ -59,12 +59,4 @@ try {
 
         await page.close();
     }
-
-} catch (e) {
-    out.failed = e.stack;
-
-} finally {
-    await browser.close();
-}
-
-console.log(JSON.stringify(out));
+});

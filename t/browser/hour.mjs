@@ -10,16 +10,15 @@
  */
 
 import path from 'node:path';
-import { launch, readAxe } from './launch.mjs';
+import { accessible, finish, launch, watch, wider } from './launch.mjs';
 
 
 const [url, from, to, directory] = process.argv.slice(2);
 
 const out = { console: [], elsewhere: [], axe: {}, width: {} };
-const axe = readAxe();
 const browser = await launch();
 
-try {
+await finish(browser, out, async () => {
     const page = await open('light', 1280, '/-/profile/hour');
 
     out.cells = await page.evaluate(cells);
@@ -54,15 +53,7 @@ try {
         await shoot(other, `hour-${name}`);
         await other.context().close();
     }
-
-} catch (e) {
-    out.failed = e.stack;
-
-} finally {
-    await browser.close();
-}
-
-console.log(JSON.stringify(out));
+});
 
 
 async function open(colorScheme, width, where) {
@@ -74,19 +65,7 @@ async function open(colorScheme, width, where) {
 
     page.setDefaultTimeout(20000);
 
-    page.on('console', m => {
-        if (m.type() === 'error' || m.type() === 'warning') {
-            out.console.push(m.text());
-        }
-    });
-
-    page.on('pageerror', e => out.console.push(e.message));
-
-    page.on('request', r => {
-        if (new URL(r.url()).origin !== new URL(url).origin) {
-            out.elsewhere.push(r.url());
-        }
-    });
+    watch(page, out, url);
 
     await page.goto(url + where);
     await page.waitForSelector('#map rect[fill-opacity]');
@@ -187,25 +166,8 @@ async function compare(page) {
 
 
 async function check(page, name) {
-    out.width[name] = await page.evaluate(
-        () => document.documentElement.scrollWidth - window.innerWidth);
-
-    const cdp = await page.context().newCDPSession(page);
-
-    /* the policy of the page does not stop what the browser itself runs */
-
-    await cdp.send('Page.setBypassCSP', { enabled: true });
-    await cdp.send('Runtime.evaluate', { expression: axe });
-
-    const { result } = await cdp.send('Runtime.evaluate', {
-        expression: 'axe.run(document, { iframes: false }).then(r => '
-                    + 'r.violations.map(v => v.id + ": " + v.nodes.map('
-                    + 'n => n.target.join(" ")).join(", ")))',
-        awaitPromise: true, returnByValue: true
-    });
-
-    out.axe[name] = result.value;
-    await cdp.detach();
+    out.width[name] = await wider(page);
+    out.axe[name] = await accessible(page);
 }
 
 

@@ -10,7 +10,7 @@
  * judges nothing, profile_root.t does.
  */
 
-import { launch } from './launch.mjs';
+import { finish, launch, watch } from './launch.mjs';
 
 
 const [url, directory] = process.argv.slice(2);
@@ -19,17 +19,7 @@ const out = { console: [] };
 
 const browser = await launch();
 
-try {
-    await use();
-
-} catch (e) {
-    out.failed = e.stack;
-
-} finally {
-    await browser.close();
-}
-
-console.log(JSON.stringify(out));
+await finish(browser, out, use);
 
 
 async function use() {
@@ -38,12 +28,7 @@ async function use() {
     });
 
     page.setDefaultTimeout(20000);
-    page.on('pageerror', error => out.console.push(error.message));
-    page.on('console', message => {
-        if (message.type() === 'error' || message.type() === 'warning') {
-            out.console.push(message.text());
-        }
-    });
+    watch(page, out);
 
     await page.goto(url + '#graph');
 

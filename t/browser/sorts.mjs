@@ -10,7 +10,7 @@
  * profile_names_browser.t does.
  */
 
-import { launch, readAxe } from './launch.mjs';
+import { finish, launch, readAxe, watch } from './launch.mjs';
 
 
 const BOXES = '.prof-zoom:not([display]) > svg > svg';
@@ -21,17 +21,7 @@ const out = { console: [], states: {} };
 
 const browser = await launch();
 
-try {
-    await use();
-
-} catch (e) {
-    out.failed = e.stack;
-
-} finally {
-    await browser.close();
-}
-
-console.log(JSON.stringify(out));
+await finish(browser, out, use);
 
 
 async function open(options = {}, fragment = '') {
@@ -41,12 +31,7 @@ async function open(options = {}, fragment = '') {
     const page = await context.newPage();
 
     page.setDefaultTimeout(20000);
-    page.on('pageerror', error => out.console.push(error.message));
-    page.on('console', message => {
-        if (message.type() === 'error' || message.type() === 'warning') {
-            out.console.push(message.text());
-        }
-    });
+    watch(page, out);
 
     await page.goto(url + fragment);
     await page.waitForSelector('.prof-ui .shown');

@@ -11,7 +11,7 @@
  */
 
 import path from 'node:path';
-import { launch, readAxe } from './launch.mjs';
+import { accessible, finish, launch, watch, wider } from './launch.mjs';
 
 
 const RECORDS = 100_000;
@@ -19,10 +19,9 @@ const RECORDS = 100_000;
 const [url, id, profile, directory] = process.argv.slice(2);
 
 const out = { console: [], elsewhere: [], axe: {}, width: {} };
-const axe = readAxe();
 const browser = await launch();
 
-try {
+await finish(browser, out, async () => {
     const page = await open('light', 1280);
 
     out.nav = await page.textContent('nav [aria-current]');
@@ -58,15 +57,7 @@ try {
 
     await large();
     await empty();
-
-} catch (e) {
-    out.failed = e.stack;
-
-} finally {
-    await browser.close();
-}
-
-console.log(JSON.stringify(out));
+});
 
 
 async function open(colorScheme, width, answer) {
@@ -77,21 +68,7 @@ async function open(colorScheme, width, answer) {
 
     page.setDefaultTimeout(60000);
 
-    page.on('console', m => {
-        if (/^(error|warning)$/.test(m.type())
-            && !/willReadFrequently/.test(m.text()))
-        {
-            out.console.push(m.text());
-        }
-    });
-
-    page.on('pageerror', e => out.console.push(e.message));
-
-    page.on('request', r => {
-        if (new URL(r.url()).origin !== new URL(url).origin) {
-            out.elsewhere.push(r.url());
-        }
-    });
+    watch(page, out, url);
 
     if (answer) {
         await page.route('**/turns/*format=json', r => r.fulfill({
@@ -351,25 +328,8 @@ async function empty() {
 
 
 async function check(page, name) {
-    out.width[name] = await page.evaluate(
-        () => document.documentElement.scrollWidth - window.innerWidth);
-
-    const cdp = await page.context().newCDPSession(page);
-
-    /* the policy of the page does not stop what the browser itself runs */
-
-    await cdp.send('Page.setBypassCSP', { enabled: true });
-    await cdp.send('Runtime.evaluate', { expression: axe });
-
-    const { result } = await cdp.send('Runtime.evaluate', {
-        expression: 'axe.run(document, { iframes: false }).then(r => '
-                    + 'r.violations.map(v => v.id + ": " + v.nodes.map('
-                    + 'n => n.target.join(" ")).join(", ")))',
-        awaitPromise: true, returnByValue: true
-    });
-
-    out.axe[name] = result.value;
-    await cdp.detach();
+    out.width[name] = await wider(page);
+    out.axe[name] = await accessible(page);
 }
 
 
