@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: tools
-# runs: beside
+# runs: first
 #
 # Builds: what make says when something is missing or was interrupted, and
 # nginx's own configure with options that read the "config" script in their way.

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: tools
-# runs: beside
+# runs: first
 #
 # The fuzzers, with the same inputs in each run; "make fuzz" looks for new
 # ones.
@@ -33,7 +33,7 @@ plan(skip_all => 'no clang with libFuzzer')
     if system("clang -fsanitize=fuzzer,address -o $dir/none $dir/none.c"
               . ' 2> /dev/null') != 0;
 
-my $build = `make -s fuzzers 2>&1`;
+my $build = `make -s -j \$(nproc) fuzzers 2>&1`;
 is($?, 0, 'the fuzzers are built') or diag($build);
 
 # without nginx's sources those with nginx are not built

@@ -73,7 +73,7 @@ file('shared/views/view.c', '');
 
 is(list('--check'), join(' ',
     't/b.t: no line "rooms: ROOM..." in the first 12',
-    't/b.t: no "runs: often", there are "beside" and "quiet"',
+    't/b.t: "runs: often" is not one of first, beside, quiet',
     'room "views": no test has it'), 'what is wrong with marks');
 
 test('b.t', 'rooms: loop cellar');

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: tools
-# runs: beside
+# runs: first
 #
 # tools/make-debug: debug files for stripped programs, made of another build and
 # of a Debian package; and programs that differ from the build.

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: tools continuous
-# runs: beside
+# runs: first
 #
 # "nginx-profile push": what a receiver of Pyroscope's and of OTLP's protocol
 # gets is what the module holds, each slice once, whatever fails in between.

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: loop capture
+# runs: beside
 #
 # One worker, one captured request, and eight clients that keep the worker
 # busy: the profile contains no code of their requests.

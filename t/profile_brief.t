@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: loop
+# runs: beside
 
 # Requests that end in the event in which they begin, between longer requests
 # and requests that are not accounted, on the same connections: each request has

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: continuous
-# runs: beside
+# runs: first
 
 # The continuous profile: slices of all workers, ranges of time, and what
 # happens to slices in reloads and when workers are killed.

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: unwind
+# runs: beside
 #
 # Captures of every mode beside two threads of the worker that load and unload
 # libraries all the time: with RELRO and immediate binding, with RELRO and lazy

@@ -3,11 +3,11 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: main
-# runs: beside
+# runs: first
 #
 # Workers end in every possible way while captures of all modes and scopes run:
 # no worker crashes, nginx logs no alert, and no descriptor or thread remains.
-# PROFILE_TEST_ROUNDS is the number of rounds of each way, 15.
+# PROFILE_TEST_ROUNDS is the number of rounds of each way, 8.
 #
 # A preloaded library makes each process run for a while after nginx has
 # unloaded its modules.
@@ -25,7 +25,7 @@ use ProfileTest::Process;
 use ProfileTest;
 use ProfileTest::Preload;
 
-my $rounds = $ENV{PROFILE_TEST_ROUNDS} || 15;
+my $rounds = $ENV{PROFILE_TEST_ROUNDS} || 8;
 
 # the length of the log that was read
 my $seen = 0;

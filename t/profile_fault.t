@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: main
-# runs: beside
+# runs: first
 #
 # Each call of the C library by which the module asks for a resource fails once,
 # at start, at a reload, in captures, while names are looked up, and while a
@@ -32,11 +32,11 @@ use ProfileTest;
 use ProfileTest::Preload;
 
 # calls of one function in one place that fail, unless all of them fail
-my $FIRST = 4;
-my $OTHERS = 3;
+my $FIRST = 2;
+my $OTHERS = 2;
 
 # the number for new workers, whose first profile needs all names
-my $OTHERS_NEW = 8;
+my $OTHERS_NEW = 4;
 
 my $t = ProfileTest->new()->has(qw/ rewrite /)->allow(qr/profile: /);
 
@@ -336,7 +336,7 @@ sub captured {
 
         bad("$what: the lost profile is not counted")
             unless ($uri =~ /record/ && $r !~ /X-Profile-Id/)
-                || wait_for(sub { $stored->() || lost() > $lost }, 1);
+                || wait_for(sub { $stored->() || lost() > $lost });
 
         return $done ? '' : 'unsaid';
     }

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: core
-# runs: beside
+# runs: first
 #
 # The module in an nginx whose structures differ from those that the module was
 # built with, though nginx's version and signature are the same: a member is

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: heap
+# runs: beside
 #
 # The mode "object" begins and ends again and again, under load and with
 # threads that allocate: afterwards all that the loader has made of the

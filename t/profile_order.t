@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: loop
-# runs: beside
+# runs: first
 
 # The order in which a worker calls handlers is the same with the module and
 # without: for each event method, with a mutex for accept and without, and for

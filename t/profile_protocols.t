@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: loop
+# runs: beside
 #
 # Servers of stream {} and mail {} in the worker that serves http {}: their
 # connections work while requests and workers are captured, profiles of requests

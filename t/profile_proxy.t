@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: stages
+# runs: beside
 #
 # Captured requests with upstreams: connections that are kept for other
 # requests, responses in pieces, caches.  Meanwhile other clients use the same

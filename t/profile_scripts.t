@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: scripts stages
+# runs: beside
 
 # Gaps show the stack of the Lua code that waits.  Each location stores its own
 # traceback in the line in which it waits, and the profile must have the same

@@ -3,12 +3,12 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: workers
-# runs: beside
+# runs: first
 #
 # Captures of workers that are killed, exit or are busy, and captures whose
 # client disconnects.  Each capture has an answer that names the missing
 # workers, and no signal, timer or file remains.  TEST_NGINX_ROUNDS is the
-# number of rounds, 10.
+# number of rounds, 5.
 
 use strict;
 use warnings;
@@ -44,7 +44,7 @@ EOF
 
 $t->run();
 
-my $rounds = $ENV{TEST_NGINX_ROUNDS} || 10;
+my $rounds = $ENV{TEST_NGINX_ROUNDS} || 5;
 
 # many of them take longer than a test may
 alarm(600 + 15 * $rounds);

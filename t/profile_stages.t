@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: stages
+# runs: beside
 
 # Stages beyond phases and filters: callbacks of an upstream, the log phase, and
 # what a request was redirected to.

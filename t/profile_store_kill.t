@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: store
-# runs: beside
+# runs: first
 
 # Four workers store profiles while they are reloaded and killed, in memory and
 # on a disk.  A profile that a response has announced remains, and is complete.
@@ -23,7 +23,7 @@ use ProfileTest::Store;
 use constant ROUNDS => 20;
 use constant CLIENTS => 4;
 
-my $captures = $ENV{PROFILE_TEST_CAPTURES} || 4000;
+my $captures = $ENV{PROFILE_TEST_CAPTURES} || 2000;
 my $each = int($captures / 2 / ROUNDS / CLIENTS);
 
 my $t = ProfileTest->new();

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: capture stacks
+# runs: beside
 
 # Requests with very many stages, turns, or names: functions have their samples
 # and their shares, the heaviest names are shown, and what is merged is counted.

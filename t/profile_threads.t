@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: loop
+# runs: beside
 #
 # Captured requests whose files are read by the threads of a pool.  The
 # completion of a read is an event of the whole worker, but the code that it

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: turns
+# runs: beside
 
 # The turn log as a trace, read by the engine of Chromium's DevTools and by
 # speedscope: all runs and all turns of requests are there, with their times.
