@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: tools continuous
-# runs: first
+# runs: quiet
 #
 # "nginx-profile push": what a receiver of Pyroscope's and of OTLP's protocol
 # gets is what the module holds, each slice once, whatever fails in between.
@@ -33,15 +33,8 @@ profile_continuous on slice=1s wall=on;
 profile_symbolizer off;
 
 server {
-    listen 127.0.0.1:8080;
-    gzip on;
-    gzip_min_length 1;
-    gzip_comp_level 9;
-    gzip_types text/plain;
-
-    location / { }
+    %%CONF gzip%%
     location /inlined { inlined_test; }
-    location /-/profile/ { profile_console; }
     location /closed/ { return 403; }
 }
 EOC

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: stages
+# runs: quiet
 
 # A request could run, but its worker did something else: it ran another request, a
 # timer of no request, or a page of the profiler, or it had no processor.  Each is

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: reply
-# runs: beside
+# runs: quiet
 #
 # A cache in front of nginx, here nginx's own: it gives no client a header that
 # describes another client's request, and it keeps all other responses as

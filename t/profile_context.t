@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: context
+# runs: beside
 
 # The running request, read from another process (context/reader.c), which stops
 # the worker as a profiler does.  Requests of /hold/NAME run until the test

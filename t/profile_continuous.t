@@ -27,14 +27,8 @@ $t->conf(<<'EOC', workers => 2);
 profile_continuous on slice=1s wall=on;
 profile_zone small:64k;
 server {
-    listen 127.0.0.1:8080;
-    gzip on;
-    gzip_min_length 1;
-    gzip_comp_level 9;
-    gzip_types text/plain;
-    location / { }
+    %%CONF gzip%%
     location = /none { return 204; }
-    location /-/profile/ { profile_console; }
 }
 EOC
 

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: stages
+# runs: quiet
 
 # Each part of a request's time is counted once, and as what it is: waiting is
 # not the work of the script that waits, and the profiler's work is not that of

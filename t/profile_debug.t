@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: request reply workers
-# runs: beside
+# runs: quiet
 #
 # Debug messages: the log at the level "debug" tells what the module decides
 # about a trigger, how its capture and its reply go on, and which jobs, stored

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: stages metrics
+# runs: quiet
 
 # Configurations in the style of those that people run, under load.  The
 # upstreams, the name server, the scripts and the clients measure by themselves

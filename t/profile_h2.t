@@ -54,11 +54,7 @@ events {
 http {
     %%GLOBALS_HTTP%%
     %%SLOW_MAP%%
-    error_log %%TESTDIR%%/error.log info;
-
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+    %%CONF worker_log%%
 
     limit_req_zone $uri zone=one:1m rate=5r/s;
 

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: loop
+# runs: quiet
 #
 # Accounting of every request of HTTP/3: the times of streams, and of clients
 # that leave, and the worker's CPU time.

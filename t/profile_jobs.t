@@ -31,13 +31,7 @@ profile_max_captures 4;
 log_format drops '$request_uri $profile_dropped';
 access_log %%TESTDIR%%/drops.log drops;
 
-server {
-    listen 127.0.0.1:8080;
-    profile_endpoint on;
-
-    location / { }
-    location /-/profile/ { profile_console; }
-}
+%%CONF console%%
 
 server {
     listen 127.0.0.1:8081;

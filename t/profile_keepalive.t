@@ -23,11 +23,7 @@ my $t = ProfileTest->new()->has(qw/ debug gzip map proxy rewrite /)->plan(34);
 
 $t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
 %%SLOW_MAP%%
-error_log %%TESTDIR%%/error.log info;
-
-default_type text/plain;
-gzip_comp_level 9;
-gzip_types text/plain;
+%%CONF worker_log%%
 
 keepalive_requests 10000;
 

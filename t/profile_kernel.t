@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: kernel
+# runs: beside
 #
 # Stacks of the kernel, in profiles of requests and of workers; where they are
 # not permitted, only the status tells.  What remains of them after captures,

@@ -22,7 +22,6 @@ my $t = ProfileTest->new();
 
 $t->skip_all('sanitizers and a preloaded library') if $t->sanitizers();
 
-my $dir = $t->testdir();
 
 # only requests that profile_keep chooses for a bucket are kept
 
@@ -41,16 +40,7 @@ EOF
 
 $t->write_file('file', "file\n");
 
-my $so = build_preload($t, 'prof_clock');
-
-$t->write_file('clock', DAY);
-
-{
-    local $ENV{PROF_CLOCK} = "$dir/clock";
-    local $ENV{LD_PRELOAD} = $so;
-
-    $t->run();
-}
+run_ahead($t, DAY);
 
 my ($before) = exemplar('');
 ok($before, 'a bucket has an exemplar');

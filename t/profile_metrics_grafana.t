@@ -24,7 +24,6 @@ use ProfileTest;
 my $file = dirname(abs_path(__FILE__)) . '/../docs/grafana/nginx-profile.json';
 
 my $t = ProfileTest->new()->has(qw/ proxy /)->has_program('prometheus');
-my $dir = $t->testdir();
 
 $t->conf(<<'EOF', workers => 2);
 profile_zone store:4m;
@@ -45,12 +44,6 @@ server {
 EOF
 
 $t->write_file('text', 'x' x 1000);
-$t->write_file('prometheus.yml', <<"EOC");
-global: { scrape_interval: 1s, scrape_timeout: 1s }
-scrape_configs:
-  - job_name: nginx
-    static_configs: [ { targets: [ "127.0.0.1:@{[ port(8080) ]}" ] } ]
-EOC
 
 run_upstream($t, 8081);
 $t->run();
@@ -63,11 +56,7 @@ my @targets = map { my $title = $_->{title};
 my @variables = grep { $_->{type} eq 'query' }
                 @{$dashboard->{templating}{list}};
 
-$t->run_daemon('prometheus', "--config.file=$dir/prometheus.yml",
-               "--storage.tsdb.path=$dir/tsdb", '--log.level=error',
-               '--enable-feature=exemplar-storage',
-               '--web.listen-address=127.0.0.1:' . port(8082));
-$t->wait_for_socket(8082);
+run_prometheus($t);
 
 my $begin = int(time());
 my @load = map { $t->load($_, clients => 1, rate => 20, seconds => 120) }

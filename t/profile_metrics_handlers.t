@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: metrics
+# runs: quiet
 
 # Metrics of event handlers: calls, time and latency.  A handler that blocks has
 # its time, and events that have waited for its end have their latency.

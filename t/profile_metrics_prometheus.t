@@ -55,21 +55,11 @@ server {
 EOF
 
 $t->write_file('text', 'x' x 1000);
-$t->write_file('prometheus.yml', <<"EOC");
-global: { scrape_interval: 1s, scrape_timeout: 1s }
-scrape_configs:
-  - job_name: nginx
-    static_configs: [ { targets: [ "127.0.0.1:@{[ port(8080) ]}" ] } ]
-EOC
 
 run_upstream($t, 8081);
 $t->run();
 
-$t->run_daemon('prometheus', "--config.file=$dir/prometheus.yml",
-               "--storage.tsdb.path=$dir/tsdb", '--log.level=error',
-               '--enable-feature=exemplar-storage',
-               '--web.listen-address=127.0.0.1:' . port(8082));
-$t->wait_for_socket(8082);
+run_prometheus($t);
 
 my $begin = int(time());
 my @load = map { $t->load($_, clients => 2, rate => 100,

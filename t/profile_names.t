@@ -52,13 +52,7 @@ rename($helper, "$helper.good") or die "rename: $!\n";
 
 $t->conf(<<"EOF", main => "load_module $so;");
 server {
-    listen 127.0.0.1:8080;
-    profile_endpoint on;
-    profile_frequency 1000;
-
-    location / {
-        inlined_test;
-    }
+    %%CONF inlined%%
 
     location = /plain {
         return 200 plain;

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: names
-# runs: beside
+# runs: quiet
 #
 # The debug file of a stripped module is installed after a profile was stored.
 # POST "p/ID/names" gives the stored profile its names, in memory and in files,
@@ -52,13 +52,7 @@ sub test_store {
 $store
 
 server {
-    listen 127.0.0.1:8080;
-    profile_endpoint on;
-    profile_frequency 1000;
-
-    location / {
-        inlined_test;
-    }
+    %%CONF inlined%%
 
     location /p/ {
         profile_console;

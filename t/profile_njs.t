@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: stages
+# runs: quiet
 #
 # Captured requests that njs code serves: timers, ngx.fetch() by address and by
 # name, subrequests, filters.  Without other clients, the profile has all work
@@ -22,11 +23,7 @@ use ProfileTest::Upstream;
 my $t = ProfileTest->new()->has(qw/ debug gzip js proxy /);
 
 $t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
-error_log %%TESTDIR%%/error.log info;
-
-default_type text/plain;
-gzip_comp_level 9;
-gzip_types text/plain;
+%%CONF worker_log%%
 
 js_path %%TESTDIR%%;
 js_import main.js;

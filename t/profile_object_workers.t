@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: heap workers
-# runs: beside
+# runs: quiet
 #
 # What workers allocate: all requests, threads too, sampled or not, in our
 # paths and in those of Go's clients.

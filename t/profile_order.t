@@ -103,31 +103,11 @@ EOC
 
     $t->run();
 
-    my @stopped = one_worker($t->worker_pids());
+    my @stopped = $t->stop_other_worker('/order?keep');
     my $notes = http_get('/order?start')->body();
 
     kill 'CONT', @stopped;
     $t->stop();
 
     return $notes;
-}
-
-
-# Only one of the two workers has the mutex.  Stops the other one, and returns
-# it.
-
-sub one_worker {
-    my (@pids) = @_;
-
-    return if @pids < 2;
-
-    for my $pid (@pids) {
-        kill 'STOP', $pid;
-
-        return $pid if http_get('/order?keep', timeout => 2)->status();
-
-        kill 'CONT', $pid;
-    }
-
-    die "no worker answers\n";
 }

@@ -84,7 +84,7 @@ sub order {
     $t->write_file('order.log', '');
     $t->run();
 
-    my @stopped = one_worker($t->worker_pids());
+    my @stopped = $t->stop_other_worker('/text');
     my (%clients, %upstreams);
 
     for my $name ('in time', 'late', 'left') {
@@ -231,23 +231,6 @@ $scripts
     }
 }
 EOC
-}
-
-
-sub one_worker {
-    my (@pids) = @_;
-
-    return if @pids < 2;
-
-    for my $pid (@pids) {
-        kill 'STOP', $pid;
-
-        return $pid if http_get('/text', timeout => 2)->status();
-
-        kill 'CONT', $pid;
-    }
-
-    die "no worker answers\n";
 }
 
 

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: keep
+# runs: beside
 
 # profile_keep while its condition is true for all requests: all are answered,
 # a sample is kept, the rest is counted, and threads and memory stay few.

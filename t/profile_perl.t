@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: scripts
+# runs: beside
 #
 # Captured requests that Perl code in nginx serves: the stage has the name of
 # the function of the location, a sleep of the handler is a gap, and samples

@@ -25,11 +25,7 @@ my $t = ProfileTest->new()->has(qw/ auth_request debug gzip map proxy rewrite /)
 
 $t->conf(<<'EOF', main => 'error_log %%TESTDIR%%/worker.log debug_http;');
 %%SLOW_MAP%%
-error_log %%TESTDIR%%/error.log info;
-
-default_type text/plain;
-gzip_comp_level 9;
-gzip_types text/plain;
+%%CONF worker_log%%
 
 proxy_cache_path %%TESTDIR%%/cache keys_zone=cache:1m;
 

@@ -28,27 +28,12 @@ $t->conf(<<"EOF", workers => 1);
 profile_zone store:1m;
 profile_store $dir/store inactive=2s;
 
-server {
-    listen 127.0.0.1:8080;
-    profile_endpoint on;
-
-    location / { }
-    location /-/profile/ { profile_console; }
-}
+%%CONF console%%
 EOF
 
 $t->write_file('file', "file\n");
 
-my $so = build_preload($t, 'prof_clock');
-
-$t->write_file('clock', DAY);
-
-{
-    local $ENV{PROF_CLOCK} = "$dir/clock";
-    local $ENV{LD_PRELOAD} = $so;
-
-    $t->run();
-}
+run_ahead($t, DAY);
 
 my $left = "$dir/store/" . 'f' x 32 . '.99999999';
 

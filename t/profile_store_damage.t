@@ -33,17 +33,7 @@ $t->conf(<<'EOF');
 profile_zone store:4m;
 profile_store %%TESTDIR%%/store max=16g;
 
-server {
-    listen 127.0.0.1:8080;
-
-    location / {
-        profile_endpoint on;
-    }
-
-    location /-/profile/ {
-        profile_console;
-    }
-}
+%%CONF console%%
 EOF
 
 $t->write_file('file', "file\n");

@@ -90,13 +90,7 @@ profile_max_captures 1000;
 profile_zone store:1m;
 profile_store $dir/store max=$max;
 
-server {
-    listen 127.0.0.1:8080;
-    profile_endpoint on;
-
-    location / { }
-    location /-/profile/ { profile_console; }
-}
+%%CONF console%%
 EOF
 }
 

@@ -44,13 +44,7 @@ profile_max_captures 1000;
 profile_zone store:1m;
 profile_store $dir/disk/store max=100m;
 
-server {
-    listen 127.0.0.1:8080;
-    profile_endpoint on;
-
-    location / { }
-    location /-/profile/ { profile_console; }
-}
+%%CONF console%%
 EOF
 
 $t->write_file('file', "file\n");

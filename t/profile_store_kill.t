@@ -227,12 +227,6 @@ sub configure {
 profile_zone store:32m;
 $store
 
-server {
-    listen 127.0.0.1:8080;
-    profile_endpoint on;
-
-    location / { }
-    location /-/profile/ { profile_console; }
-}
+%%CONF console%%
 EOF
 }

@@ -32,17 +32,7 @@ $t->conf(<<'EOF');
 profile_zone store:1m;
 profile_store %%TESTDIR%%/store;
 
-server {
-    listen 127.0.0.1:8080;
-
-    location / {
-        profile_endpoint on;
-    }
-
-    location /-/profile/ {
-        profile_console;
-    }
-}
+%%CONF console%%
 EOF
 
 $t->write_file('file', "file\n");

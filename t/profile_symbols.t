@@ -32,13 +32,7 @@ my $debug = split_module($t, $so);
 
 $t->conf(<<"EOF", main => "load_module $so;");
 server {
-    listen 127.0.0.1:8080;
-    profile_endpoint on;
-    profile_frequency 1000;
-
-    location / {
-        inlined_test;
-    }
+    %%CONF inlined%%
 }
 EOF
 

@@ -39,11 +39,7 @@ events {
 http {
     %%GLOBALS_HTTP%%
     %%SLOW_MAP%%
-    error_log %%TESTDIR%%/error.log info;
-
-    default_type text/plain;
-    gzip_comp_level 9;
-    gzip_types text/plain;
+    %%CONF worker_log%%
 
     sendfile off;
     aio threads;

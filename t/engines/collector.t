@@ -35,14 +35,7 @@ $t->conf(<<'EOC', workers => 2);
 profile_continuous on slice=1s;
 
 server {
-    listen 127.0.0.1:8080;
-    gzip on;
-    gzip_min_length 1;
-    gzip_comp_level 9;
-    gzip_types text/plain;
-
-    location / { }
-    location /-/profile/ { profile_console; }
+    %%CONF gzip%%
 }
 EOC
 

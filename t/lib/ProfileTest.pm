@@ -326,9 +326,9 @@ sub write_file {
 }
 
 
-# replaces %%TESTDIR%%, %%MODULES%%, %%GLOBALS%%, %%GLOBALS_HTTP%%,
-# %%SLOW_MAP%%, %%PORT_8080%%, and 127.0.0.1:8080 to 127.0.0.1:8999 by their
-# free ports
+# replaces %%CONF name%% by the file t/conf/name.conf, and %%TESTDIR%%,
+# %%MODULES%%, %%GLOBALS%%, %%GLOBALS_HTTP%%, %%SLOW_MAP%%, %%PORT_8080%%, and
+# 127.0.0.1:8080 to 127.0.0.1:8999 by their free ports
 sub write_file_expand {
     my ($self, $name, $content) = @_;
 
@@ -366,6 +366,7 @@ EOF
 sub expand {
     my ($self, $s) = @_;
 
+    $s =~ s/%%CONF (\w+)%%/conf_part($1)/ge;
     $s =~ s/%%MODULES%%/$self->conf_modules()/ge;
     $s =~ s/%%GLOBALS%%/$self->conf_globals()/ge;
     $s =~ s/%%GLOBALS_HTTP%%/$self->conf_globals_http()/ge;
@@ -378,6 +379,16 @@ sub expand {
     $s =~ s/\b127\.0\.0\.1:(8\d\d\d)\b/'127.0.0.1:' . port($1)/ge;
 
     return $s;
+}
+
+
+sub conf_part {
+    my ($name) = @_;
+
+    open my $f, '<', "$ROOT/t/conf/$name.conf" or die "$name.conf: $!\n";
+    local $/;
+
+    return scalar <$f>;
 }
 
 
@@ -711,6 +722,26 @@ sub worker_pids {
         my $s = open($f, '<', "/proc/$_/cmdline") ? <$f> : '';
         $s && $s =~ m{^(?:nginx: worker process[\0 ]*$|[^\0]*qemu-)};
     } $self->child_processes($self->{pid});
+}
+
+
+# With "accept_mutex on", only one of two workers takes connections.  Stops the
+# other one, and returns it.
+sub stop_other_worker {
+    my ($self, $uri) = @_;
+    my @pids = $self->worker_pids();
+
+    return if @pids < 2;
+
+    for my $pid (@pids) {
+        kill 'STOP', $pid;
+
+        return $pid if http_get($uri, timeout => 2)->status();
+
+        kill 'CONT', $pid;
+    }
+
+    die "no worker answers\n";
 }
 
 

@@ -2,14 +2,36 @@ package ProfileTest::Metrics;
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Reads metrics in Prometheus' text format and in OpenMetrics.
+# Reads metrics in Prometheus' text format and in OpenMetrics, and runs Prometheus.
 
 use strict;
 use warnings;
 
 use Exporter qw/ import /;
 
-our @EXPORT = qw/ metrics_of metric_names metric_sum metrics_less /;
+our @EXPORT = qw/ metrics_of metric_names metric_sum metrics_less
+                  run_prometheus /;
+
+
+# Runs Prometheus, which scrapes port 8080 once a second and listens on 8082.
+sub run_prometheus {
+    my ($t) = @_;
+    my $dir = $t->testdir();
+
+    $t->write_file_expand('prometheus.yml', <<'EOC');
+global: { scrape_interval: 1s, scrape_timeout: 1s }
+scrape_configs:
+  - job_name: nginx
+    static_configs: [ { targets: [ "127.0.0.1:8080" ] } ]
+EOC
+
+    $t->run_daemon('prometheus', "--config.file=$dir/prometheus.yml",
+                   "--storage.tsdb.path=$dir/tsdb", '--log.level=error',
+                   '--enable-feature=exemplar-storage',
+                   '--web.listen-address=127.0.0.1:'
+                   . ProfileTest::port(8082));
+    $t->wait_for_socket(8082);
+}
 
 
 # the samples of a text: { 'name{labels}' => value }

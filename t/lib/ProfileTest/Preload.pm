@@ -11,7 +11,7 @@ use File::Basename qw/ dirname /;
 
 use Exporter qw/ import /;
 
-our @EXPORT = qw/ build_preload fault_calls /;
+our @EXPORT = qw/ build_preload fault_calls run_ahead /;
 
 my $sources = dirname(__FILE__) . '/../../preload';
 
@@ -26,6 +26,19 @@ sub build_preload {
                     '-Werror', '-o', $so, "$sources/$name.c", '-ldl');
 
     return $so;
+}
+
+
+# Starts nginx with a clock of the day that is ahead by the seconds in the file
+# "clock" of the test's directory.
+sub run_ahead {
+    my ($t, $seconds) = @_;
+
+    local $ENV{PROF_CLOCK} = $t->testdir() . '/clock';
+    local $ENV{LD_PRELOAD} = build_preload($t, 'prof_clock');
+
+    $t->write_file('clock', $seconds);
+    $t->run();
 }
 
 
