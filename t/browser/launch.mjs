@@ -4,7 +4,8 @@
  * What the programs of this directory have in common.
  *
  * The browser is the one that serve.mjs has started, whose address is in
- * PROFILE_TEST_BROWSER; or else CHROMIUM, or the first one in PATH.
+ * PROFILE_TEST_BROWSER; or else CHROMIUM, or the first one in PATH.  Chromium's
+ * headless shell needs a third of the CPU time of Chromium.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -24,9 +25,10 @@ export function launch(...args) {
 
 
 export function options(args = []) {
+    const names = ['chromium-headless-shell', 'chromium', 'chromium-browser'];
     const executablePath = process.env.CHROMIUM
-        || execFileSync('sh', ['-c', 'command -v chromium || '
-                                     + 'command -v chromium-browser'],
+        || execFileSync('sh', ['-c', names.map(name => `command -v ${name}`)
+                                          .join(' || ')],
                         { encoding: 'utf8' }).trim();
 
     return {

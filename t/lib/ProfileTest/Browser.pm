@@ -42,7 +42,9 @@ sub lacks_browser {
     return "run \"npm ci\" in $ROOT/browser first"
         unless -d "$ROOT/browser/node_modules/axe-core";
     return 'no chromium'
-        unless $ENV{CHROMIUM} || grep { -x "$_/chromium" } @path;
+        unless $ENV{CHROMIUM}
+               || grep { -x "$_/chromium-headless-shell" || -x "$_/chromium" }
+                       @path;
     return 'no node' unless grep { -x "$_/node" } @path;
     return '';
 }
