@@ -32,7 +32,7 @@ server {
 }
 EOC
 
-$t->write_file('text', join('', map { "line $_ " . $_ ** 2 . "\n" } 1 .. 40_000));
+$t->write_file('text', join('', map { "line $_ " . $_ ** 2 . "\n" } 1 .. 10_000));
 $t->run();
 
 my $gzip = [ 'Accept-Encoding: gzip' ];

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: continuous
-# runs: beside
+# runs: quiet
 
 # The heatmap of the continuous profile in a browser: load at a known time is
 # where it was, and its flamegraph names the cause.
