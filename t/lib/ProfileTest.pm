@@ -733,7 +733,9 @@ sub stop_other_worker {
 
     return if @pids < 2;
 
-    for my $pid (@pids) {
+    # again, since a busy machine may answer late
+
+    for my $pid (@pids, @pids) {
         kill 'STOP', $pid;
 
         return $pid if http_get($uri, timeout => 2)->status();
