@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply request
+# rooms: request
 # runs: beside
 #
 # The promise: one directive, one argument, and the answer is the flamegraph

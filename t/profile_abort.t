@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply request
+# rooms: request
 # runs: beside
 #
 # Captured requests that fail: the upstream refuses, fails midway or does not

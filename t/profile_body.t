@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: request reply
+# rooms: request
 # runs: beside
 #
 # Captured requests with bodies, and the requests that follow them on the

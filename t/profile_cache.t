@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply
+# rooms: request
 # runs: quiet
 #
 # A cache in front of nginx, here nginx's own: it gives no client a header that

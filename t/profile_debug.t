@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: request reply workers
+# rooms: request workers
 # runs: quiet
 #
 # Debug messages: the log at the level "debug" tells what the module decides

@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply console
+# rooms: call console
 # runs: beside
 
 # An error of the console, or of a trigger, is a page if a browser asks, and

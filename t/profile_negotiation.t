@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: formats reply
+# rooms: formats call
 # runs: beside
 #
 # Which format a client gets, in which encoding, and under which name.

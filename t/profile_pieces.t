@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply console
+# rooms: call console
 # runs: beside
 #
 # Long responses of the module are sent in pieces, so other events do not wait

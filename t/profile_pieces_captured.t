@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply
+# rooms: call
 # runs: beside
 #
 # Long responses of the module while their own requests are captured: recorded,

@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply
+# rooms: request
 # runs: beside
 
 # Recorded responses are those that are not recorded, byte for byte, but for

@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply
+# rooms: request
 # runs: beside
 
 # Responses of other modules, recorded: caches, subrequests, mirrors, threads,

@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply
+# rooms: request
 
 # The profile of a recorded response has all time of the request, with the time
 # of sending, and no time of other requests.  HTTP/2; more captures than slots;

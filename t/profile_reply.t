@@ -2,7 +2,7 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# rooms: reply
+# rooms: request
 # runs: beside
 #
 # The reply that replaces a response: its status and its headers.  It has no
