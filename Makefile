@@ -249,19 +249,19 @@ unit:	## run the unit tests of the core, without nginx
 	@$(SUB) units
 	$(PROVE) $(PROVE_FLAGS) $(BUILD)/t
 
-# only the unit tests of T are built; a browser opens what one of them writes
-UNITS_OF_T = $(if $(filter t $(BUILD)/t,$(T)),units,                         \
-               $(sort $(filter $(BUILD)/t/%,$(abspath $(wildcard $(T)) $(T)))   \
-                      $(if $(filter %/profile_names_browser.t,              \
-                             $(wildcard $(T))),$(BUILD)/t/prof_source.t)))
+# the unit tests of T; a browser opens what prof_source.t writes
+UNITS_OF_T = $(if $(filter t $(BUILD)/t,$(T)),units,                          \
+               $(filter $(BUILD)/t/%,$(abspath $(T)))                         \
+               $(if $(filter %/profile_names_browser.t,$(wildcard $(T))),     \
+                 $(BUILD)/t/prof_source.t))
 
 ifneq ($(ROOM)$(CHANGED),)
 
 test:
 	@tests=$$(tools/list-tests $(BUILD)/t $(ROOM) $(CHANGED:%=--changed)) \
-	    && if [ -n "$$tests" ]; then                                      \
-	           $(MAKE) --no-print-directory test ROOM= CHANGED= T="$$(echo $$tests)"; \
-	       else echo "nothing to test has changed"; fi
+	    && if [ -z "$$tests" ]; then echo "there is nothing to test";     \
+	       else $(MAKE) --no-print-directory test ROOM= CHANGED=          \
+	                T="$$(echo $$tests)"; fi
 
 else
 

@@ -72,7 +72,7 @@ test('b.t', 'runs: often');
 file('shared/views/view.c', '');
 
 is(list('--check'), join(' ',
-    't/b.t: no line "rooms: ROOM..." in the first 12',
+    't/b.t: no "rooms: ROOM..." in the first lines',
     't/b.t: "runs: often" is not one of first, beside, quiet',
     'room "views": no test has it'), 'what is wrong with marks');
 

@@ -2,7 +2,7 @@ package ProfileTest::Metrics;
 
 # Copyright (C) The ngx_http_profile_module authors
 #
-# Reads metrics in Prometheus' text format and in OpenMetrics, and runs Prometheus.
+# Reads metrics in Prometheus' text format and in OpenMetrics.  Runs Prometheus.
 
 use strict;
 use warnings;
