@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: stages
-# runs: quiet
+# runs: beside
 #
 # Captured requests that Lua code serves: it sleeps, talks over cosockets,
 # runs light threads.  Each tells by the process's own clock for how long its

@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: names symbolizer
-# runs: quiet
+# runs: beside
 #
 # Debug files that are truncated, random, sparse or compressed bombs; helpers
 # for names that are missing, hang, flood, or are killed.  The profile arrives

@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: capture
+# runs: quiet
 
 # Whose blocking calls end early with EINTR, by feature.  Only wall time of a
 # worker or of the own request does that; the reference and the pages about wall

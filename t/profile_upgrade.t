@@ -3,7 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: main
-# runs: beside
+# runs: first
 #
 # Upgrades under load, from earlier commits of this repository to this one, with
 # one store and the same zones: by a new master (USR2), and back, and by a

@@ -144,17 +144,24 @@ isnt($status, 0, 'a run of no file has failed');
 
 # each waits until the other has begun
 
-run(qw/ first:meets first:meets green /);
+run(qw/ beside:meets first:meets green /);
 is($status, 0, 'files beside others that wait for each other pass');
 is($runs, '1 1 1', 'files beside others that wait for each other run once');
 like($out, qr/^Files=3, Tests=6, .*\nResult: PASS\n\z/m,
      'the summary counts the files of both groups');
 
-run(qw/ green first:red /);
+SKIP: {
+    skip 'one processor', 1 if `nproc` < 2;
+
+    run(qw/ quiet:meets quiet:meets beside:green /);
+    is($runs, '1 1 1', 'quiet files that wait for each other run once');
+}
+
+run(qw/ green beside:red /);
 isnt($status, 0, 'a red file beside others fails the run');
 is($runs, '1 2', 'a red file beside others is run twice');
 
-run(qw/ first:green red /);
+run(qw/ beside:green red /);
 isnt($status, 0, 'a red file that runs alone fails the run');
 
 done_testing();
@@ -175,7 +182,7 @@ sub allow {
 }
 
 
-# makes these files, and runs them; "first:" marks one that runs beside others
+# makes these files, with the mark before the colon, and runs them
 sub run {
     my (@names) = @_;
 
@@ -183,12 +190,12 @@ sub run {
     my @files;
 
     for my $name (@names) {
-        my $first = $name =~ s/^first://;
+        my $mark = $name =~ s/^(\w+):// ? $1 : '';
 
         push @files, sprintf('%s/%d-%s.t', $dir, scalar @files, $name);
 
         open my $f, '>', $files[-1] or die "$files[-1]: $!\n";
-        print $f "# runs: beside\n" if $first;
+        print $f "# runs: $mark\n" if $mark;
         print $f $head, $name eq 'skipped' ? 'print "1..0 # SKIP on purpose\n";'
                                : "print qq{1..2\nok 1\n}; $body{$name}\n";
         close $f;

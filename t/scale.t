@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: bench
+# runs: beside
 #
 # A short form of bench/scale.pl.  Times depend on the machine, sizes do not.
 

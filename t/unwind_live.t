@@ -3,6 +3,7 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: unwind
+# runs: beside
 
 # The unwinder against glibc's backtrace(), on live workers that compress,
 # proxy, shake hands and serve files: 100,000 stacks, and each must be the

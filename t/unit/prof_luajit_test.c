@@ -3,7 +3,7 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * rooms: scripts
- * runs: beside
+ * runs: first
  *
  * Stacks of LuaJIT, with the library that is installed.  Each function of the
  * scripts below is on a line of its own, and is called from one line only, so
