@@ -25,18 +25,10 @@ my $t = ProfileTest->new()->has(qw/ ssl v2 /)
                           ->has_program(qw/ curl openssl /);
 
 $t->conf(<<'EOF', workers => 2);
-ssl_certificate localhost.crt;
-ssl_certificate_key localhost.key;
-
 profile_zone profiles:4m;
 
 server {
-    listen 127.0.0.1:8080;
-    listen 127.0.0.1:8081 ssl;
-    listen 127.0.0.1:8082 http2;
-    listen 127.0.0.1:8083 ssl http2;
-
-    profile_endpoint on;
+    %%CONF protocols%%
 
     location / { }
     location /-/profile/ { profile_console; }
@@ -47,17 +39,10 @@ $t->write_certificate('localhost');
 $t->write_file('index.html', 'a' x 10000);
 $t->run();
 
-my %how = (
-    'HTTP/1.1' => [ 'http', 8080, '--http1.1' ],
-    'HTTP/1.1 over TLS' => [ 'https', 8081, '--http1.1' ],
-    'HTTP/2' => [ 'http', 8082, '--http2-prior-knowledge' ],
-    'HTTP/2 over TLS' => [ 'https', 8083, '--http2' ]
-);
-
 my @changes = ('-H', 'X-Profile-Console: 1');
 my %page;
 
-for my $protocol (sort keys %how) {
+for my $protocol (sort keys %PROTOCOLS) {
     my $version = $protocol =~ m{^HTTP/2} ? 2 : 1.1;
     my $r = curl($protocol, 'status.json');
 
@@ -129,7 +114,7 @@ for my $protocol (sort keys %how) {
 
     for (1 .. 9) {
         $t->command('curl', '-sk', '-m', '0.2', '-o', '/dev/null',
-                    $how{$protocol}[2], url($protocol, 'wall?seconds=60'));
+                    $PROTOCOLS{$protocol}[2], url($protocol, 'wall?seconds=60'));
     }
 
     ok(wait_for(sub {
@@ -150,7 +135,7 @@ sub several {
     my $begin = time();
 
     my ($status, $out) = $t->command('curl', '-sSk', '-Z', '-m', 20, '--fail',
-        $how{$protocol}[2], map { ('-o', $t->testdir() . "/$_",
+        $PROTOCOLS{$protocol}[2], map { ('-o', $t->testdir() . "/$_",
                                    url($protocol, 'cpu?seconds=1.5&format=svg'))
                                 } @files);
 
@@ -170,7 +155,7 @@ sub url {
 
 
 sub site {
-    my ($scheme, $port) = @{$how{$_[0]}};
+    my ($scheme, $port) = @{$PROTOCOLS{$_[0]}};
 
     return "$scheme://127.0.0.1:" . port($port);
 }
@@ -180,7 +165,7 @@ sub curl {
     my ($protocol, $path, @more) = @_;
 
     my ($status, $out) = $t->command('curl', '-sSki', '-m', 20,
-                                     $how{$protocol}[2], @more,
+                                     $PROTOCOLS{$protocol}[2], @more,
                                      url($protocol, $path));
 
     my ($head, $body) = split(/\r\n\r\n/, $out, 2);

@@ -18,6 +18,7 @@ use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
 use ProfileTest::Module;
+use ProfileTest::Object;
 use ProfileTest::Pprof;
 
 # memory is leaked on purpose
@@ -29,14 +30,7 @@ my $so = build_module($t, 'ngx_http_object_test_module');
 
 $t->conf(<<"EOF", main => "load_module $so;");
 server {
-    listen 127.0.0.1:8080;
-
-    profile_endpoint on;
-    profile_format pprof;
-
-    location / {
-        object_test;
-    }
+    %%CONF object%%
 
     location /object {
         object_test;
@@ -61,14 +55,12 @@ EOF
 $t->run();
 
 my $args = 'performance_bar=flamegraph&stackprof_mode=object';
-my @types = qw{ alloc_objects/count alloc_space/bytes
-                inuse_objects/count inuse_space/bytes };
 
 # known allocations
 
 my $p = object('/?known=20');
 
-is_deeply([ $p->types() ], \@types,
+is_deeply([ $p->types() ], [ object_types() ],
           'the profile has the types of allocations');
 is_deeply(sums($p, 'known'), [ 20, 20000, 0, 0 ],
           'known blocks are counted exactly');
@@ -191,18 +183,6 @@ sub object {
     $uri .= ($uri =~ /\?/ ? '&' : '?') . $args;
 
     return ProfileTest::Pprof->new(http_get($uri));
-}
-
-
-# returns all four sums of the stacks of a function
-sub sums {
-    my ($p, $name) = @_;
-
-    return [ map {
-        $p->total($_, sub {
-            grep { $_ eq "ngx_http_object_test_$name" } @{$_[0]{stack}}
-        })
-    } @types ];
 }
 
 

@@ -22,6 +22,7 @@ use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
 use ProfileTest::Module;
+use ProfileTest::Object;
 use ProfileTest::Pprof;
 
 # at the end nginx unloads LuaJIT, and LeakSanitizer looks for its thread-local
@@ -39,14 +40,7 @@ js_import test.js;
 profile_zone profiles:4m;
 
 server {
-    listen 127.0.0.1:8080;
-
-    profile_endpoint on;
-    profile_format pprof;
-
-    location / {
-        object_test;
-    }
+    %%CONF object%%
 
     location /grace {
         object_test;
@@ -92,8 +86,6 @@ EOF
 $t->run();
 
 my $object = 'performance_bar=flamegraph&stackprof_mode=object';
-my @types = qw{ alloc_objects/count alloc_space/bytes
-                inuse_objects/count inuse_space/bytes };
 
 # replaced, and recorded: the second sees what cleanups have done
 
@@ -229,16 +221,4 @@ sub stored {
     });
 
     return ProfileTest::Pprof->new($stored->body());
-}
-
-
-# returns all four sums of the stacks of a function
-sub sums {
-    my ($p, $name) = @_;
-
-    return [ map {
-        $p->total($_, sub {
-            grep { $_ eq "ngx_http_object_test_$name" } @{$_[0]{stack}}
-        })
-    } @types ];
 }

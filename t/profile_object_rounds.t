@@ -33,14 +33,7 @@ default_type text/plain;
 gzip_types text/plain;
 
 server {
-    listen 127.0.0.1:8080;
-
-    profile_endpoint on;
-    profile_format pprof;
-
-    location / {
-        object_test;
-    }
+    %%CONF object%%
 
     location /file {
         gzip on;

@@ -19,6 +19,7 @@ use lib dirname(__FILE__) . '/lib';
 
 use ProfileTest;
 use ProfileTest::Module;
+use ProfileTest::Object;
 use ProfileTest::Pprof;
 
 # memory is leaked on purpose
@@ -57,15 +58,13 @@ EOF
 
 $t->run();
 
-my @types = qw{ alloc_objects/count alloc_space/bytes
-                inuse_objects/count inuse_space/bytes };
 
 # all requests of all workers
 
 my $p = capture('/-/profile/object?seconds=1&interval=0&format=pprof',
                 map { ('/?known=100', '/?thread=50', '/?leak=5000') } 1 .. 5);
 
-is_deeply([ $p->types() ], \@types,
+is_deeply([ $p->types() ], [ object_types() ],
           'the profile has the types of allocations');
 is_deeply(sums($p, 'known'), [ 500, 500_000, 0, 0 ],
           'blocks of requests are counted exactly');
@@ -99,7 +98,7 @@ cmp_ok(abs($sum->[0] / 400_000 - 1), '<', 0.08,
 $p = capture('/debug/pprof/allocs?seconds=1&interval=1k',
              map { '/?leak=400000' } 1 .. 5);
 
-is_deeply([ $p->types() ], \@types, '"allocs" has the types of allocations');
+is_deeply([ $p->types() ], [ object_types() ], '"allocs" has the types of allocations');
 is($p->default_type(), 'alloc_space', '"allocs" shows allocated bytes first');
 is(sums($p, 'leak')->[1], 2_000_000, '"allocs" counts bytes exactly');
 
@@ -181,15 +180,4 @@ sub capture {
     }
 
     die "the worker is too slow\n";
-}
-
-
-sub sums {
-    my ($p, $name) = @_;
-
-    return [ map {
-        $p->total($_, sub {
-            grep { $_ eq "ngx_http_object_test_$name" } @{$_[0]{stack}}
-        })
-    } @types ];
 }

@@ -33,18 +33,10 @@ my $locations = join "\n", map { "location /l$_/ { return 204; }" }
 $t->conf(<<"EOF");
 error_log %%TESTDIR%%/debug.log debug;
 
-ssl_certificate localhost.crt;
-ssl_certificate_key localhost.key;
-
 profile_zone profiles:32m;
 
 server {
-    listen 127.0.0.1:8080;
-    listen 127.0.0.1:8081 ssl;
-    listen 127.0.0.1:8082 http2;
-    listen 127.0.0.1:8083 ssl http2;
-
-    profile_endpoint on;
+    %%CONF protocols%%
 
     location /many.html { ssi on; }
     location /part { return 200 part; }
@@ -63,13 +55,6 @@ EOF
 $t->write_certificate('localhost');
 $t->write_file('many.html', '<!--#include virtual="/part" -->' x 2500);
 $t->run();
-
-my %how = (
-    'HTTP/1.1' => [ 'http', 8080, '--http1.1' ],
-    'HTTP/1.1 over TLS' => [ 'https', 8081, '--http1.1' ],
-    'HTTP/2' => [ 'http', 8082, '--http2-prior-knowledge' ],
-    'HTTP/2 over TLS' => [ 'https', 8083, '--http2' ]
-);
 
 # the profile of a request with many subrequests has many different stacks
 my $many = '/many.html?profile_frequency=10000&profile_format=speedscope'
@@ -93,7 +78,7 @@ is(length $text, $profile->header('Content-Length'),
    'a stored profile is complete');
 like($text, qr/\]\}\n\z/, 'a stored profile has its end');
 
-for my $protocol (sort keys %how) {
+for my $protocol (sort keys %PROTOCOLS) {
     my ($body, $pieces) = curl($protocol, $url);
 
     ok($body eq $text, "$protocol: a stored profile is the same");
@@ -169,7 +154,7 @@ unlike($t->read_log('debug.log'), qr/\[(?:alert|crit|emerg)\]/,
 sub curl {
     my ($protocol, $uri) = @_;
 
-    my ($scheme, $port, @options) = @{$how{$protocol}};
+    my ($scheme, $port, @options) = @{$PROTOCOLS{$protocol}};
     my $from = length $t->read_log('debug.log');
 
     my (undef, $body) = $t->command('curl', '-sk', @options,

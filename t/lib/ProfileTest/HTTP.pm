@@ -16,7 +16,15 @@ use Time::HiRes qw/ time /;
 
 use ProfileTest::Response;
 
-our @EXPORT = qw/ http http_get http_head http_post http_end /;
+our @EXPORT = qw/ http http_get http_head http_post http_end %PROTOCOLS /;
+
+# how curl speaks to t/conf/protocols.conf: scheme, port, option
+our %PROTOCOLS = (
+    'HTTP/1.1' => [ 'http', 8080, '--http1.1' ],
+    'HTTP/1.1 over TLS' => [ 'https', 8081, '--http1.1' ],
+    'HTTP/2' => [ 'http', 8082, '--http2-prior-knowledge' ],
+    'HTTP/2 over TLS' => [ 'https', 8083, '--http2' ],
+);
 
 # With TEST_NGINX_PROXY_PROTOCOL, connections to these ports begin with the
 # header of the proxy protocol.  Requests of nginx itself go to other ports.
