@@ -2,11 +2,12 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: bar html
+# runs: beside
+#
 # Pages that the application has compressed get the bar as well.  Requests of
 # clients that may see the bar ask for what the module can read; other requests,
 # responses and caches are as without the module.  Perl's zlib is the other side.
-
-# rooms: bar html
 
 use strict;
 use warnings;

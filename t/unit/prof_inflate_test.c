@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: html
+ * runs: beside
+ *
  * Compressed pages, in pieces of all sizes.
  */
 
