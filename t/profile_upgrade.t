@@ -335,8 +335,9 @@ sub built {
 
     system("cd $ROOT && git archive $commit | tar x -C $src"
            . " && { MAKEFLAGS= make -s DEPS=: CFLAGS=-O0 -j2 -C $src"
-           . " -o $src/build/ngx_http_profile_symbolizer module > $src.log 2>&1;"
-           . " cp $src/build/ngx_http_profile_module.so $to.new && mv $to.new $to; }") == 0
+           . " -o $src/build/ngx_http_profile_symbolizer module"
+           . " > $src.log 2>&1; cp $src/build/ngx_http_profile_module.so"
+           . " $to.new && mv $to.new $to; }") == 0
         or die "$commit is not built: " . qx{tail -n 20 $src.log};
 
     remove_tree($src);
