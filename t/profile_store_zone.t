@@ -15,4 +15,4 @@ use Test::More;
 
 use ProfileTest::Module;
 
-run_store_program('zone_test', [], $ENV{PROFILE_TEST_KILLS} || 3000);
+run_store_program('zone_test', [], $ENV{PROFILE_TEST_KILLS} || 1500);

@@ -6,7 +6,7 @@
 # runs: beside
 
 # The unwinder against glibc's backtrace(), on live workers that compress,
-# proxy, shake hands and serve files: 100,000 stacks, and each must be the
+# proxy, shake hands and serve files: 50,000 stacks, and each must be the
 # same.
 
 use strict;
@@ -18,7 +18,7 @@ use lib 't/lib';
 use ProfileTest::Process;
 use ProfileTest;
 
-use constant SAMPLES => 100_000;
+use constant SAMPLES => 50_000;
 
 # CPU time of the worker in which as many are taken
 use constant ENOUGH => 10;
