@@ -2,10 +2,10 @@
 
 # Copyright (C) The ngx_http_profile_module authors
 #
+# rooms: keep loop capture
+#
 # A slow request that also holds its worker is kept and reported as a stall:
 # both profiles have its functions, whatever came first.
-
-# rooms: keep loop capture
 
 use strict;
 use warnings;
