@@ -145,7 +145,7 @@ like($s->{empty}, qr/^Nothing ran/, 'a log may be empty');
 
 # the tab of a request's profile
 
-like($s->{around} // '', qr{^GET /waits: .* could have run \d},
+like($s->{around} // '', qr{^GET /waits\S*: .* could have run \d},
      'the tab shows the turn of its request that was delayed most');
 is($s->{hash}, '#turns', 'the tab has a URL');
 ok(decode_json(http_get("/-/profile/p/$profile.json")->body())->{turns},
