@@ -181,10 +181,16 @@ async function mouse(page) {
 
     const wheeled = await page.evaluate(axisOf);
 
-    await page.mouse.down();
-    await page.mouse.move(x - 120, y, { steps: 4 });
-    await page.mouse.up();
-    out.dragged = wheeled !== await page.evaluate(axisOf);
+    /* at an end of the log it moves in one direction only */
+
+    for (const to of [x - 120, x + 120]) {
+        await page.mouse.move(x, y);
+        await page.mouse.down();
+        await page.mouse.move(to, y, { steps: 4 });
+        await page.mouse.up();
+        out.dragged ||= wheeled !== await page.evaluate(axisOf);
+    }
+
     out.kept = await told(page);
     await page.mouse.move(1, 1);
 }
