@@ -1,6 +1,8 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: continuous
 
 # Ranges of the continuous profile agree with the time that passed, and the modes
 # of one range with each other, also after the clock of the day was set back: then a

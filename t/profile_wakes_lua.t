@@ -1,6 +1,9 @@
 #!/usr/bin/perl
 
 # Copyright (C) The ngx_http_profile_module authors
+#
+# rooms: loop stages
+# runs: quiet
 
 # Ways of ngx_lua to be woken that have no connection of a client or an upstream:
 # the pipes and the end of a process, a balancer, and handlers of a TLS handshake,
