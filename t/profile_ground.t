@@ -119,7 +119,7 @@ if ($layouts eq 'all') {
 
 my $t = ProfileTest->new();
 
-alarm(4 * 3600) if $layouts eq 'all';
+alarm(4 * 3600) if $ENV{PROFILE_TEST_LAYOUTS};
 
 $t->skip_all('the module is linked into nginx') if $t->{module} eq '';
 $t->skip_all('nginx has sanitizers') if $t->sanitizers();

@@ -7,7 +7,9 @@
 #include "base/prof_spare.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 
 typedef struct {
@@ -68,6 +70,28 @@ prof_spare_map(size_t size)
              MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
 
     return (p == MAP_FAILED) ? NULL : p;
+}
+
+
+void
+prof_spare_zero(void *p, size_t size)
+{
+    char       *first, *last, *end;
+    uintptr_t   page;
+
+    page = (uintptr_t) sysconf(_SC_PAGESIZE);
+
+    end = (char *) p + size;
+    first = (char *) (((uintptr_t) p + page - 1) & ~(page - 1));
+    last = (char *) ((uintptr_t) end & ~(page - 1));
+
+    if (first >= last || madvise(first, last - first, MADV_DONTNEED) == -1) {
+        memset(p, 0, size);
+        return;
+    }
+
+    memset(p, 0, first - (char *) p);
+    memset(last, 0, end - last);
 }
 
 

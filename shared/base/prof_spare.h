@@ -32,6 +32,12 @@ PROF_HIDDEN_BEGIN
  */
 void *prof_spare_map(size_t size);
 
+/*
+ * Sets a part of a mapping to zeros.  Pages of an earlier owner are given back,
+ * so that only pages that are used later are touched.
+ */
+void prof_spare_zero(void *p, size_t size);
+
 /* ends the ownership; used: about how many bytes may have been written */
 void prof_spare_unmap(void *p, size_t size, size_t used);
 

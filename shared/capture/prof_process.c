@@ -135,7 +135,7 @@ prof_process_count(prof_process_capture_t *slot)
     prof_last_t    *last;
     prof_thread_t  *t;
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
         t = &prof_threads[i];
 
         if (t->tid == 0) {
@@ -253,7 +253,7 @@ prof_process_rate(void)
 
     prof_process.period = period;
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
         t = &prof_threads[i];
 
         if (t->tid
@@ -296,7 +296,7 @@ prof_process_take(void)
     own = 0;
     cpu = 0;
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
         t = &prof_threads[i];
 
         if (t->tid) {
@@ -315,7 +315,7 @@ prof_process_take(void)
         prof_signal_mask(prof_process.main->signal, &prof_process.idle_mask);
     }
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
         cpu += prof_threads[i].tid ? prof_threads[i].cpu : 0;
     }
 
@@ -618,7 +618,7 @@ prof_process_end(prof_process_capture_t *slot)
     end = prof_clock(CLOCK_MONOTONIC);
     c->wall = end - slot->start;
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
 
         if (prof_threads[i].tid) {
             prof_process_tail(slot, &prof_threads[i], end);
@@ -704,7 +704,7 @@ prof_process_close(int max)
         return;
     }
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
 
         if (prof_threads[i].tid == 0) {
             continue;

@@ -203,6 +203,9 @@ typedef struct {
 typedef struct {
     uint32_t                ncaptures;
     int                     closing;      /* there are threads without one */
+    int                     nthreads;     /* entries of prof_threads that were
+                                             in use; each is on a page of its
+                                             own */
     int                     found;        /* the threads are known */
     int                     rescan;       /* read the directory next time */
     int                     fault;        /* SIGFPE is held */

@@ -11,6 +11,7 @@
 
 #include "capture/prof_process.h"
 #include "base/prof_hash.h"
+#include "base/prof_spare.h"
 #include "profile/prof_merge.h"
 #include "stacks/prof_marks.h"
 
@@ -57,9 +58,7 @@ prof_process_entries(prof_process_capture_t *slot, prof_capture_t *c)
     slot->mask = n - 1;
     slot->chains = (uint32_t *) (c->timeline.entries + c->timeline.max);
 
-    /* the memory may contain data of an earlier capture */
-
-    memset(slot->chains, 0, n * sizeof(uint32_t));
+    prof_spare_zero(slot->chains, n * sizeof(uint32_t));
 }
 
 

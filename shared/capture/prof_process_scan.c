@@ -97,7 +97,7 @@ prof_process_scan(void)
         }
     }
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
         t = &prof_threads[i];
 
         if (t->tid == 0) {
@@ -415,6 +415,7 @@ prof_scan_take(void)
 static void
 prof_scan_compare(void)
 {
+    int             k;
     uint32_t        i;
     prof_found_t   *f;
     prof_thread_t  *t;
@@ -444,8 +445,8 @@ prof_scan_compare(void)
         }
     }
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
-        t = &prof_threads[i];
+    for (k = 0; k < prof_process.nthreads; k++) {
+        t = &prof_threads[k];
 
         if (t->tid && !t->main && !t->seen) {
             prof_thread_close(t);
@@ -478,8 +479,7 @@ prof_process_scanned(const prof_area_t **ranges, uint32_t *n)
 static void
 prof_scan_unseen(void)
 {
-    int                      i;
-    uint32_t                 k;
+    int                      i, k;
     uint64_t                 used, seen;
     prof_process_capture_t  *slot;
 
@@ -494,7 +494,7 @@ prof_scan_unseen(void)
 
         seen = 0;
 
-        for (k = 0; k < PROF_PROCESS_THREADS; k++) {
+        for (k = 0; k < prof_process.nthreads; k++) {
 
             if (prof_threads[k].tid) {
                 seen += prof_thread_cpu(&prof_threads[k])
@@ -517,7 +517,7 @@ prof_thread_find(int tid)
 {
     int  i;
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
         if (prof_threads[i].tid == tid) {
             return &prof_threads[i];
         }

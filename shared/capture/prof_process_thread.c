@@ -57,6 +57,10 @@ prof_thread_open(const prof_found_t *f)
         return NULL;
     }
 
+    if (prof_process.nthreads <= i) {
+        prof_process.nthreads = i + 1;
+    }
+
     if (t->memory) {
 
         /* the memory was kept, since a handler might have used it */
