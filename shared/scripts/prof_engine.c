@@ -14,8 +14,6 @@ static const prof_engine_t *const  prof_engines[PROF_ENGINES] = {
 };
 
 
-const char  prof_engine_late[] = "off: it was loaded after the configuration";
-
 static const char  *prof_engine_states[PROF_ENGINES];
 
 

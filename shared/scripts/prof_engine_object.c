@@ -13,6 +13,9 @@
 #include <string.h>
 
 
+const char  prof_engine_late[] = "off: it was loaded after the configuration";
+
+
 const prof_object_t *
 prof_engine_object(const prof_unwind_t *u, const char *part, uint32_t *next)
 {

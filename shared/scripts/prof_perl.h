@@ -20,42 +20,48 @@
 
 
 /*
- * Offsets and flags for Perl with threads on 64-bit systems: intrpvar.h, op.h,
- * cop.h, sv.h, cv.h, gv.h and hv.h of Perl 5.36 to 5.42.
+ * Offsets in structures of Perl, by the names of their members, which are in
+ * intrpvar.h, op.h, cop.h, sv.h, cv.h, gv.h and hv.h of Perl 5.36 to 5.42 with
+ * threads on 64-bit systems.  attach() verifies all of them.
  */
 
-#define PERL_CURCOP        208  /* struct interpreter: the statement */
-#define PERL_CURSTACKINFO  224
-#define PERL_INTERPRETER   3768 /* its size */
+typedef struct {
+    uint32_t    curcop;         /* struct interpreter: the statement */
+    uint32_t    curstackinfo;
+    uint32_t    op_ppaddr;      /* the function in C that runs a statement */
+    uint32_t    cop_line;
+    uint32_t    cop_file;
+    uint32_t    si_cxstack;     /* struct stackinfo: blocks that have begun */
+    uint32_t    si_prev;
+    uint32_t    si_cxix;        /* the innermost block, or -1 */
+    uint32_t    cx_size;        /* struct context: a block */
+    uint32_t    cx_type;
+    uint32_t    cx_cv;          /* the function */
+    uint32_t    sv_any;         /* struct sv: the rest of a value */
+    uint32_t    sv_flags;
+    uint32_t    cv_gv;          /* struct xpvcv: the name, or its symbol */
+    uint32_t    cv_flags;
+    uint32_t    gv_name;        /* struct xpvgv */
+    uint32_t    hek_len;        /* struct hek: a name */
+    uint32_t    hek_key;
+} prof_perl_layout_t;
 
-#define PERL_COP_PPADDR    16   /* struct cop: the function in C that runs it */
-#define PERL_COP_LINE      36
-#define PERL_COP_FILE      48
 
-#define PERL_SI_CXSTACK    8    /* struct stackinfo: blocks that have begun */
-#define PERL_SI_PREV       16
-#define PERL_SI_CXIX       32   /* the innermost block, or -1 */
+/*
+ * While Perl compiles code, the statement is a part of the interpreter, which
+ * has about this size.
+ */
 
-#define PERL_CX_SIZE       104  /* struct context: a block */
-#define PERL_CX_TYPE       0
+#define PERL_INTERPRETER   3768
+
 #define PERL_CX_TYPE_MASK  0xf
 #define PERL_CX_TYPE_SUB   9    /* the body of a function */
-#define PERL_CX_CV         72   /* the function */
 
-#define PERL_SV_ANY        0    /* struct sv: the rest of a value */
-#define PERL_SV_FLAGS      12
 #define PERL_SV_TYPE_MASK  0xff
 #define PERL_SV_TYPE_GV    9
 #define PERL_SV_TYPE_CV    13
 
-#define PERL_CV_GV         56   /* struct xpvcv: the name, or its symbol */
-#define PERL_CV_FLAGS      92
 #define PERL_CV_NAMED      0x8000
-
-#define PERL_GV_NAME       32   /* struct xpvgv */
-
-#define PERL_HEK_LEN       4    /* struct hek: a name */
-#define PERL_HEK_KEY       8
 
 
 typedef struct {
@@ -72,8 +78,8 @@ PROF_HIDDEN_BEGIN
 /* written by attach(), before a snapshot has the engine */
 extern prof_perl_t  prof_perl;
 
-/* returns whether the address is that of a statement; context: any */
-int prof_perl_is_statement(uintptr_t cop);
+/* only a test changes it */
+extern prof_perl_layout_t  prof_perl_at;
 
 /* of prof_engine_code_t; context: signal handler */
 int prof_perl_frame(prof_walk_t *w);

@@ -26,6 +26,7 @@
 
 
 static int prof_perl_is_first(const prof_walk_t *w);
+static int prof_perl_is_statement(uintptr_t cop);
 static uintptr_t prof_perl_place(prof_walk_t *w, uintptr_t cop);
 static uint32_t prof_perl_text(uintptr_t addr);
 static uintptr_t prof_perl_function(void);
@@ -39,6 +40,10 @@ static const char  prof_perl_main[] = "main program";
 
 prof_perl_t  prof_perl;
 
+prof_perl_layout_t  prof_perl_at = {
+    208, 224, 16, 36, 48, 8, 16, 32, 104, 0, 72, 0, 12, 56, 92, 32, 4, 8
+};
+
 
 int
 prof_perl_frame(prof_walk_t *w)
@@ -51,7 +56,7 @@ prof_perl_frame(prof_walk_t *w)
         return PROF_WALK_OTHER;
     }
 
-    cop = prof_perl_load(prof_perl.interpreter + PERL_CURCOP);
+    cop = prof_perl_load(prof_perl.interpreter + prof_perl_at.curcop);
 
     if (!prof_perl_is_statement(cop)) {
         return PROF_WALK_OTHER;
@@ -88,7 +93,7 @@ prof_perl_is_first(const prof_walk_t *w)
  * and has the line that is being compiled.
  */
 
-int
+static int
 prof_perl_is_statement(uintptr_t cop)
 {
     uintptr_t  code;
@@ -97,7 +102,7 @@ prof_perl_is_statement(uintptr_t cop)
         return 1;
     }
 
-    code = prof_perl_load(cop + PERL_COP_PPADDR);
+    code = prof_perl_load(cop + prof_perl_at.op_ppaddr);
 
     return code && (code == prof_perl.nextstate || code == prof_perl.dbstate);
 }
@@ -111,11 +116,11 @@ prof_perl_place(prof_walk_t *w, uintptr_t cop)
 
     memset(&s, 0, sizeof(prof_script_t));
 
-    file = prof_perl_load(cop + PERL_COP_FILE);
+    file = prof_perl_load(cop + prof_perl_at.cop_file);
 
     s.file = (const char *) file;
     s.file_len = prof_perl_text(file);
-    s.line = prof_perl_load32(cop + PERL_COP_LINE);
+    s.line = prof_perl_load32(cop + prof_perl_at.cop_line);
 
     if (s.file_len == 0) {
         w->st->lost_engine++;
@@ -172,25 +177,26 @@ prof_perl_function(void)
     int32_t    i, n, stacks;
     uintptr_t  si, cx;
 
-    si = prof_perl_load(prof_perl.interpreter + PERL_CURSTACKINFO);
+    si = prof_perl_load(prof_perl.interpreter + prof_perl_at.curstackinfo);
 
     for (stacks = 0; stacks < PROF_PERL_STACKS && si; stacks++) {
 
-        i = (int32_t) prof_perl_load32(si + PERL_SI_CXIX);
-        cx = prof_perl_load(si + PERL_SI_CXSTACK) + (intptr_t) i * PERL_CX_SIZE;
+        i = (int32_t) prof_perl_load32(si + prof_perl_at.si_cxix);
+        cx = prof_perl_load(si + prof_perl_at.si_cxstack)
+             + (intptr_t) i * prof_perl_at.cx_size;
 
         for (n = 0; n < PROF_PERL_BLOCKS && i >= 0; n++, i--) {
 
-            if ((prof_perl_load(cx + PERL_CX_TYPE) & PERL_CX_TYPE_MASK)
+            if ((prof_perl_load(cx + prof_perl_at.cx_type) & PERL_CX_TYPE_MASK)
                 == PERL_CX_TYPE_SUB)
             {
-                return prof_perl_load(cx + PERL_CX_CV);
+                return prof_perl_load(cx + prof_perl_at.cx_cv);
             }
 
-            cx -= PERL_CX_SIZE;
+            cx -= prof_perl_at.cx_size;
         }
 
-        si = prof_perl_load(si + PERL_SI_PREV);
+        si = prof_perl_load(si + prof_perl_at.si_prev);
     }
 
     return 0;
@@ -205,31 +211,31 @@ prof_perl_name(uintptr_t cv, prof_script_t *s)
     uint32_t   len;
     uintptr_t  any, name;
 
-    if ((prof_perl_load32(cv + PERL_SV_FLAGS) & PERL_SV_TYPE_MASK)
+    if ((prof_perl_load32(cv + prof_perl_at.sv_flags) & PERL_SV_TYPE_MASK)
         != PERL_SV_TYPE_CV)
     {
         return;
     }
 
-    any = prof_perl_load(cv + PERL_SV_ANY);
-    name = prof_perl_load(any + PERL_CV_GV);
+    any = prof_perl_load(cv + prof_perl_at.sv_any);
+    name = prof_perl_load(any + prof_perl_at.cv_gv);
 
-    if (!(prof_perl_load32(any + PERL_CV_FLAGS) & PERL_CV_NAMED)) {
+    if (!(prof_perl_load32(any + prof_perl_at.cv_flags) & PERL_CV_NAMED)) {
 
-        if ((prof_perl_load32(name + PERL_SV_FLAGS) & PERL_SV_TYPE_MASK)
+        if ((prof_perl_load32(name + prof_perl_at.sv_flags) & PERL_SV_TYPE_MASK)
             != PERL_SV_TYPE_GV)
         {
             return;
         }
 
-        name = prof_perl_load(prof_perl_load(name + PERL_SV_ANY)
-                              + PERL_GV_NAME);
+        name = prof_perl_load(prof_perl_load(name + prof_perl_at.sv_any)
+                              + prof_perl_at.gv_name);
     }
 
-    len = prof_perl_text(name + PERL_HEK_KEY);
+    len = prof_perl_text(name + prof_perl_at.hek_key);
 
-    if (len && len == prof_perl_load32(name + PERL_HEK_LEN)) {
-        s->function = (const char *) name + PERL_HEK_KEY;
+    if (len && len == prof_perl_load32(name + prof_perl_at.hek_len)) {
+        s->function = (const char *) name + prof_perl_at.hek_key;
         s->function_len = len;
     }
 }
