@@ -87,7 +87,7 @@ LIBS = -ljansson -lprotobuf-c -lz -lm -lpthread -lrt -ldl
 
 
 .PHONY: all module core tools units unit test prove http3 asan static musl engines \
-        aarch64 aarch64-tests matrix neighbours soak scale \
+        aarch64 aarch64-tests ground matrix neighbours soak scale \
         valgrind bench benches report report-files scenarios fuzz fuzzers ngx-fuzzers lint analyze install deb demo viewer \
         clean help FORCE
 .DELETE_ON_ERROR:
@@ -341,6 +341,15 @@ aarch64-tests: module units
 	    $(AARCH64_SKIP:%=$(BUILD)/t/prof_%.t),$(UNITS))
 	TEST_NGINX_TIMEOUT=60 $(PROVE_ENV) $(PROVE) $(PROVE_FLAGS)            \
 	    $(CAPTURE_TESTS:%=t/%.t)
+
+# one build of nginx for each place in each structure takes hours
+ground:	## test builds of nginx and of ngx_lua with other structures, upgrades
+	@$(DEPS) ground
+	@$(SUB) module
+	tools/build-nginx lua $(BUILD)/lua
+	PROFILE_TEST_LAYOUTS=all PROFILE_TEST_UPGRADES=all                    \
+	    PROFILE_TEST_LUA=$(BUILD)/lua $(PROVE_ENV) $(PROVE) $(PROVE_FLAGS) \
+	    t/profile_ground_lua.t t/profile_upgrade.t t/profile_ground.t
 
 matrix:	## test every kind of nginx, write docs/matrix.md; ROW=NAME
 	@CAPTURES="$(CAPTURE_TESTS)" UNITS_QEMU_SKIPS="$(AARCH64_SKIP)"       \

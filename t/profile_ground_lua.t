@@ -11,7 +11,8 @@
 # that they are not.  Responses never change.
 #
 # PROFILE_TEST_LUA is a directory with one such module in each file:
-# fits-NAME.so, whose structures are recognized, and off-NAME.so.
+# fits-NAME.so, whose structures are recognized, and off-NAME.so.  They are made
+# by "tools/build-nginx lua DIR", which takes some minutes.
 
 use strict;
 use warnings;

@@ -47,7 +47,7 @@ for my $commit (@commits) {
         if system("git -C $ROOT cat-file -e $commit 2> /dev/null") != 0;
 }
 
-alarm(3600);
+alarm(1800 * @commits);
 
 my $new = $t->{module};
 my $dir = $t->testdir();
