@@ -28,6 +28,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,8 +39,13 @@
 #define TEST_WAITS    2000
 #define TEST_THREADS  64
 
+<<<<<<< HEAD
 /* more than a capture has names */
 #define TEST_LOCATIONS  800
+=======
+/* pages that the start of the first capture may touch for the first time */
+#define TEST_PAGES    150
+>>>>>>> 4f5af89 (Tests: the first capture touches few pages.)
 
 
 typedef struct {
@@ -72,6 +78,7 @@ static void test_samples(const prof_profile_t *p, uint32_t frequency,
     uint64_t cpu);
 static int test_handlers(void);
 
+static void test_first(void);
 static void test_sum(void);
 static void test_delayed(void);
 static void test_threads(void);
@@ -457,6 +464,29 @@ test_handlers(void)
     }
 
     return n;
+}
+
+
+static void
+test_first(void)
+{
+    long             pages;
+    prof_capture_t  *c;
+    struct rusage    before, after;
+
+    (void) prof_process_init();
+
+    (void) getrusage(RUSAGE_THREAD, &before);
+    c = test_capture(99, PROF_MODE_CPU);
+    (void) getrusage(RUSAGE_THREAD, &after);
+
+    pages = after.ru_minflt - before.ru_minflt;
+
+    ok(pages < TEST_PAGES || TAP_SANITIZED,
+       "the first capture touches few pages: %ld", pages);
+
+    prof_profile_destroy(finish_process(c, "first"));
+    prof_capture_destroy(c);
 }
 
 
@@ -1242,6 +1272,7 @@ main(void)
 
     handlers = test_handlers();
 
+    test_first();
     test_sum();
     test_delayed();
     test_threads();
