@@ -471,8 +471,8 @@ static void
 test_first(void)
 {
     long             pages;
-    prof_capture_t  *c;
     struct rusage    before, after;
+    prof_capture_t  *c;
 
     (void) prof_process_init();
 
