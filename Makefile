@@ -330,10 +330,12 @@ CAPTURE_TESTS = profile profile_access profile_attribution profile_body         
                 profile_order profile_pages profile_proxy profile_record        \
                 profile_ssl profile_stages profile_stall
 
+# nginx's configure defines NGX_ALIGNMENT by the machine on which it runs
 aarch64:	## cross-compile; run unit tests and a capture in qemu
 	@$(DEPS) aarch64
 	tools/cross-root $(AARCH64)
 	@PATH=$(AARCH64)/bin:$$PATH CGO_ENABLED=0 $(SUB) aarch64-tests CC=cc  \
+	    CFLAGS="$(CFLAGS) -DNGX_ALIGNMENT=16"                             \
 	    BUILD=$(AARCH64)/obj NGINX=$(AARCH64)/bin/nginx
 
 aarch64-tests: module units

@@ -868,7 +868,8 @@ ngx_http_profile_ground_first(ngx_http_request_t *request,
             != (u_char *) request
             || ((u_char *) r.headers_out.headers.part.elts > (u_char *) request
                 && (u_char *) r.headers_out.headers.part.elts < pool.d.end
-                && r.headers_out.headers.part.elts != request + 1)))
+                && (u_char *) r.headers_out.headers.part.elts
+                   != ngx_align_ptr(request + 1, NGX_ALIGNMENT))))
     {
         return "the size of ngx_http_request_t";
     }
