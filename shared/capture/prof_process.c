@@ -184,7 +184,7 @@ prof_process_relieve(prof_capture_t *c, prof_capture_t *next)
         goto done;
     }
 
-    for (i = 0; i < PROF_PROCESS_THREADS; i++) {
+    for (i = 0; i < prof_process.nthreads; i++) {
 
         if (prof_threads[i].tid) {
             prof_process_fold(&prof_threads[i], 0);

@@ -451,8 +451,8 @@ prof_process_label(prof_process_capture_t *slot, const prof_thread_t *t,
 void
 prof_process_forget(prof_capture_t *c)
 {
-    int        k;
-    uint32_t   i;
+    int       k, t;
+    uint32_t  i;
 
     for (i = 0; i < c->timeline.n; i++) {
         c->timeline.entries[i].labels =
@@ -465,10 +465,10 @@ prof_process_forget(prof_capture_t *c)
             continue;
         }
 
-        for (i = 0; i < PROF_PROCESS_THREADS; i++) {
-            prof_threads[i].last[k].labels =
+        for (t = 0; t < prof_process.nthreads; t++) {
+            prof_threads[t].last[k].labels =
                     prof_process_known(&c->words,
-                                       prof_threads[i].last[k].labels);
+                                       prof_threads[t].last[k].labels);
         }
     }
 }

@@ -2,6 +2,9 @@
 /*
  * Copyright (C) The ngx_http_profile_module authors
  *
+ * rooms: scripts
+ * runs: beside
+ *
  * The trial of Perl.  A Perl whose structures have a member more or less is the
  * same as an engine with another offset, so each offset is changed: the engine
  * is off, and this process continues.

@@ -39,13 +39,11 @@
 #define TEST_WAITS    2000
 #define TEST_THREADS  64
 
-<<<<<<< HEAD
 /* more than a capture has names */
 #define TEST_LOCATIONS  800
-=======
+
 /* pages that the start of the first capture may touch for the first time */
-#define TEST_PAGES    150
->>>>>>> 4f5af89 (Tests: the first capture touches few pages.)
+#define TEST_PAGES      150
 
 
 typedef struct {
