@@ -37,6 +37,7 @@ chmod 0666, $t->testdir() . '/gate';
 $t->write_file('text', "a text\n");
 
 my $upstream = IO::Socket::INET->new(Proto => 'tcp', Listen => 16,
+                                     ReuseAddr => 1,
                                      LocalAddr => '127.0.0.1',
                                      LocalPort => port(8081))
     or die "cannot listen: $!\n";

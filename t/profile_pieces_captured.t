@@ -58,7 +58,7 @@ server {
 }
 EOF
 
-$t->write_file('many.html', '<!--#include virtual="/part" -->' x 3500);
+$t->write_file('many.html', '<!--#include virtual="/part" -->' x 9000);
 $t->run();
 
 http_get("/l$_/") for 1 .. LOCATIONS;
