@@ -94,17 +94,8 @@ for my $uri (qw{ /once /sub /later /proxy }) {
 
     for my $n (1 .. 20) {
         http_get("$uri?$n");
-
-        my $list = decode_json(http_get('/-/profile/profiles.json')->body());
-
-        for my $p (@{$list->{profiles}}) {
-            next unless $p->{uri} =~ /\Q$uri?$n\E(?:\s|$)/;
-            $found{$p->{scope}} = $p;
-        }
-
-        last if keys %found == 2;
-        delete $found{request} if !$found{stall};
-        select(undef, undef, undef, 0.3);
+        last if wait_for(sub { %found = found("$uri?$n"); keys %found == 2 },
+                         2);
     }
 
     for my $scope (qw/ request stall /) {
@@ -126,4 +117,15 @@ for my $uri (qw{ /once /sub /later /proxy }) {
                "$uri: the $scope has its function: $burnt of $all ns")
             or diag($folded);
     }
+}
+
+
+# profiles of this request, by their scope
+sub found {
+    my ($uri) = @_;
+
+    my $list = decode_json(http_get('/-/profile/profiles.json')->body());
+
+    return map { $_->{scope} => $_ }
+           grep { $_->{uri} =~ /\Q$uri\E(?:\s|$)/ } @{$list->{profiles}};
 }
