@@ -35,10 +35,6 @@ try {
     await page.frameLocator('#graph iframe').locator('svg[role]').first().waitFor();
     await shoot('profile');
 
-    await page.click('#tab-turns');
-    await page.waitForSelector('#turns .turns-lanes canvas');
-    await shoot('around');
-
     await page.goto(`${url}/-/profile/turns?seconds=60`);
     await page.waitForSelector('.turns-lanes canvas');
     await shoot('turns');
