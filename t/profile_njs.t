@@ -3,7 +3,6 @@
 # Copyright (C) The ngx_http_profile_module authors
 #
 # rooms: stages
-# runs: quiet
 #
 # Captured requests that njs code serves: timers, ngx.fetch() by address and by
 # name, subrequests, filters.  Without other clients, the profile has all work
