@@ -26,7 +26,7 @@ my $t = ProfileTest->new()->has(qw/ lua proxy rewrite /);
 
 has_browser($t);
 
-$t->plan(53)->conf(<<'EOC', workers => 1);
+$t->plan(55)->conf(<<'EOC', workers => 1);
 profile_turn_log on;
 profile_endpoint on;
 
@@ -148,6 +148,8 @@ like($s->{empty}, qr/^Nothing ran/, 'a log may be empty');
 like($s->{around} // '', qr{^GET /waits\S*: .* could have run \d},
      'the tab shows the turn of its request that was delayed most');
 is($s->{hash}, '#turns', 'the tab has a URL');
+is($s->{self}, 0, 'the page of the profile has no link to itself');
+is($s->{link}, 1, 'the page of the log has a link to the profile');
 ok(decode_json(http_get("/-/profile/p/$profile.json")->body())->{turns},
    'the profile says that it has a part of the log');
 

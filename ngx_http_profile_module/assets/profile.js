@@ -434,7 +434,7 @@
             { href: `${c.root}turns/${c.id}` },
             'The longest runs, and who delayed whom')));
 
-        const drawn = c.turnMap(map, c.turnLog(data));
+        const drawn = c.turnMap(map, c.turnLog(data), c.id);
 
         if (data.about && data.about.request) {
             drawn.pickRequest(data.about.worker, data.about.request);

@@ -2,14 +2,15 @@
  * Copyright (C) The ngx_http_profile_module authors
  *
  * The picture of a turn log: a lane for each worker, and a box for each run.
- * prof.turnMap(place, log) draws it, and shows the facts of the selected run.
+ * prof.turnMap(place, log, self) draws it, and shows the facts of the selected
+ * run.  The page of the profile "self" has no link to itself.
  *
  * Runs that are narrower than a pixel share one: its color is that of the
  * longest run, and it is the stronger, the more of its time is used.  So a
  * picture takes as many boxes as the window has pixels, not as there are runs.
  */
 
-prof.turnMap = function (place, log) {
+prof.turnMap = function (place, log, self) {
     'use strict';
 
     const c = prof;
@@ -223,7 +224,7 @@ prof.turnMap = function (place, log) {
         const said = c.make('span', { role: 'status', class: 'soft' });
         const line = c.make('p', { class: 'tools' });
 
-        if (r && r.id && r.id !== c.id) {
+        if (r && r.id && r.id !== self) {
             line.append(c.make('a', { class: 'button',
                                       href: `${c.root}p/${r.id}` },
                                'Profile of this request'));

@@ -88,8 +88,8 @@ ngx_http_profile_bar_coding_init(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_profile_bar_accept(ngx_http_request_t *r)
 {
-    u_char                           *p, *last, *end, *token;
-    ngx_str_t                        *name;
+    u_char                           *p, *last, *end;
+    ngx_str_t                         coding;
     ngx_uint_t                        n, unread;
     ngx_table_elt_t                  *h;
     ngx_http_cleanup_t               *cln;
@@ -132,22 +132,15 @@ ngx_http_profile_bar_accept(ngx_http_request_t *r)
             p++;
         }
 
-        for (token = p;
-             p < end && *p != ';' && *p != ' ' && *p != '\t';
-             p++)
-        {
-            /* void */
+        coding.data = p;
+
+        while (p < end && *p != ';' && *p != ' ' && *p != '\t') {
+            p++;
         }
 
-        for (name = ngx_http_profile_bar_readable; name->len; name++) {
-            if (name->len == (size_t) (p - token)
-                && ngx_strncasecmp(name->data, token, name->len) == 0)
-            {
-                break;
-            }
-        }
+        coding.len = p - coding.data;
 
-        unread |= (p > token && name->len == 0);
+        unread |= (coding.len && !ngx_http_profile_bar_reads(&coding));
     }
 
     if (!unread || !ngx_http_profile_bar_permits_early(r, plcf)) {

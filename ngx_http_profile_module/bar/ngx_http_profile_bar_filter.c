@@ -149,9 +149,15 @@ ngx_http_profile_bar_header_filter(ngx_http_request_t *r)
 
     if (task == NGX_HTTP_PROFILE_BAR_PAGE) {
 
-        if ((coding
-             && ngx_http_profile_bar_coding_header(r, ctx, coding) != NGX_OK)
-            || ngx_http_profile_bar_snippet(r, conf, ctx) != NGX_OK
+        /* without memory, the page goes on as it came */
+
+        if (coding
+            && ngx_http_profile_bar_coding_header(r, ctx, coding) != NGX_OK)
+        {
+            return ngx_http_next_header_filter(r);
+        }
+
+        if (ngx_http_profile_bar_snippet(r, conf, ctx) != NGX_OK
             || ngx_http_profile_bar_page_header(r, ctx) != NGX_OK)
         {
             return NGX_ERROR;

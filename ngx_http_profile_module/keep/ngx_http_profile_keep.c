@@ -595,10 +595,7 @@ ngx_http_profile_keep_log(ngx_http_profile_track_t *tr, uint64_t now)
                        "profile: keep %*s",
                        (size_t) NGX_HTTP_PROFILE_ID_LEN, ctx->id);
 
-        if (ngx_http_profile_record(ctx) == NGX_OK) {
-            ngx_http_profile_log_id(tr);
-
-        } else {
+        if (ngx_http_profile_record(ctx) != NGX_OK) {
             tr->id.len = 0;
         }
 

@@ -146,6 +146,10 @@ ngx_http_profile_render(ngx_http_profile_ctx_t *ctx, ngx_uint_t reply)
 
     ctx->fated = 0;
 
+    if (render->store) {
+        ngx_http_profile_log_id(ctx->track);
+    }
+
     if (reply) {
         ctx->render = render;
 

@@ -52,6 +52,7 @@ await finish(browser, out, async () => {
         await around(other);
         await check(other, `around-${name}`);
         await shoot(other, `around-${name}`);
+        await whole(other);
         await other.context().close();
     }
 
@@ -91,6 +92,25 @@ async function around(page) {
     await page.waitForSelector('#turns .turns-lanes canvas');
     out.around = await told(page);
     out.hash = new URL(page.url()).hash;
+    out.self = await links(page);
+}
+
+
+/* the page of the same log has a link to the request's profile */
+
+async function whole(page) {
+    const log = `${url}/-/profile/turns/${profile}`;
+    const data = await (await page.request.get(`${log}?format=json`)).json();
+
+    await page.goto(`${log}#${data.about.worker}.${data.about.request}`);
+    await page.waitForSelector('.turns-facts dt');
+    out.link = await links(page);
+}
+
+
+function links(page) {
+    return page.$$eval(`.turns-facts a[href$="/p/${profile}"]`,
+                       list => list.length);
 }
 
 
